@@ -1,0 +1,28 @@
+# syntax=docker/dockerfile:1
+
+# One image for the operator and the agent, for every platform that Go and the base image know:
+#
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag ringwright .
+#
+# The compiler runs on the builder's own platform and cross-compiles, so that no emulation is needed.
+ARG GO_VERSION=1.26
+
+FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY api api
+COPY cmd cmd
+COPY internal internal
+COPY pkg pkg
+ARG TARGETOS
+ARG TARGETARCH
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    mkdir -p /out && \
+    CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
+    go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/manager ./cmd/agent
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /out/manager /out/agent /
+USER 65532:65532
+ENTRYPOINT ["/manager"]

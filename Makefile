@@ -1,0 +1,111 @@
+# Everything works on a fresh clone with Go, make, git and a network that reaches a Go module proxy. The first run builds
+# its tools, and with `make test` an API server, into Go's caches; later runs find them there.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -euc
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Modules with code, and modules that only pin tools.
+CODE_MODULES := . hack/controlplane
+TOOL_MODULES := hack/tools hack/tools/golangci
+
+CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
+BENCHSTAT      := go tool -modfile=hack/tools/go.mod benchstat
+GOLANGCI_LINT  := go tool -modfile=$(CURDIR)/hack/tools/golangci/go.mod golangci-lint
+
+# The race detector needs a C compiler. Without one Go turns cgo off, and the tests run without the detector.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# Packages under test, and the tests to run: make test PKGS=./pkg/... RUN=TestLookup
+PKGS ?= ./...
+RUN  ?= .
+
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 1
+FUZZTIME  ?= 30s
+BASE      ?= main
+
+IMAGE          ?= ringwright:latest
+PLATFORMS      ?= linux/amd64,linux/arm64
+CONTAINER_TOOL ?= docker
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^## / { printf "\n%s\n", substr($$0, 4) } \
+		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.DEFAULT_GOAL := help
+
+## Code
+
+.PHONY: generate
+generate: ## Regenerate deepcopy functions, apply configurations, CRDs and RBAC.
+	rm -rf api/v1alpha1/applyconfiguration config/crd/bases
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt \
+		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: fmt
+fmt: ## Format the Go code.
+	gofmt -w .
+
+.PHONY: tidy
+tidy: ## Bring go.mod and go.sum of every module in order.
+	for module in $(CODE_MODULES) $(TOOL_MODULES); do go -C "$$module" mod tidy; done
+
+.PHONY: vet
+vet: ## Run go vet in every module.
+	for module in $(CODE_MODULES); do go -C "$$module" vet ./...; done
+
+.PHONY: lint
+lint: ## Run golangci-lint in every module.
+	for module in $(CODE_MODULES); do (cd "$$module" && $(GOLANGCI_LINT) run); done
+
+.PHONY: build
+build: ## Build the programs into bin/.
+	mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+## Checks
+
+.PHONY: verify
+verify: ## Fail if generated files, formatting, modules, vet or lint are not in order. Changes nothing.
+	hack/verify.sh generated
+	hack/verify.sh formatted
+	for module in $(CODE_MODULES) $(TOOL_MODULES); do go -C "$$module" mod tidy -diff; done
+	$(MAKE) vet
+	$(MAKE) lint
+
+.PHONY: test
+test: ## Run all tests, with an API server of their own.
+	$(if $(RACE),,@echo "No C compiler: testing without the race detector." >&2)
+	assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -run '$(RUN)' $(PKGS)
+	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (30s).
+	FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
+.PHONY: bench
+bench: ## Run the benchmarks: BENCH (.), BENCHTIME (1s), COUNT (1).
+	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem \
+		$$(hack/packages-with.sh Benchmark)
+
+.PHONY: bench-compare
+bench-compare: ## Compare the benchmarks of BASE (main) with those of the working tree.
+	BENCHSTAT="$(BENCHSTAT)" BASE='$(BASE)' BENCH='$(BENCH)' BENCHTIME=$(BENCHTIME) COUNT=$(COUNT) hack/bench-compare.sh
+
+## Delivery
+
+.PHONY: docker-build
+docker-build: ## Build the image IMAGE for PLATFORMS with CONTAINER_TOOL.
+	$(CONTAINER_TOOL) buildx build --platform $(PLATFORMS) --tag $(IMAGE) .
+
+.PHONY: clean
+clean: ## Remove what the build left in the working tree.
+	rm -rf bin

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// HashRingStatus is what the operator published and what it found on the way.
+type HashRingStatus struct {
+	// observedGeneration is the generation of spec that the status was computed from; -1 before the first time.
+	// +optional
+	// +default=-1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// active is the published ring; absent until the first one is published.
+	// +optional
+	Active *ActiveRing `json:"active,omitempty"`
+
+	// backends counts the backends of the published ring.
+	// +optional
+	Backends *BackendCounts `json:"backends,omitempty"`
+
+	// snapshot gives the size of the published snapshot.
+	// +optional
+	Snapshot *SnapshotSize `json:"snapshot,omitempty"`
+
+	// balance says how evenly the published ring spreads the key space.
+	// +optional
+	Balance *Balance `json:"balance,omitempty"`
+
+	// routing is the state of the routing file.
+	// +optional
+	Routing *Routing `json:"routing,omitempty"`
+
+	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Warnings []Warning `json:"warnings,omitempty"`
+
+	// conditions are the states of the ring: Ready and Published always, Reconciling and Stalled while they hold.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ActiveRing is a published ring.
+type ActiveRing struct {
+	// revision is the number of the revision, 1 for the first ring of a HashRing. It never goes back.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int64 `json:"revision"`
+
+	// digest is the SHA-256 of the snapshot, as "sha256:" and 64 hexadecimal digits. Equal rings have equal digests.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	Digest string `json:"digest"`
+
+	// slot is where the snapshot is published: a for the ConfigMap <name>-a, b for <name>-b.
+	// +required
+	Slot Slot `json:"slot"`
+
+	// algorithm is what the ring was built with.
+	// +required
+	Algorithm ActiveAlgorithm `json:"algorithm"`
+
+	// publishedAt is when the snapshot was first written.
+	// +required
+	PublishedAt metav1.Time `json:"publishedAt"`
+}
+
+// ActiveAlgorithm is the algorithm of a published ring. Unlike spec's it has no defaults: it states what was used.
+type ActiveAlgorithm struct {
+	// version is the algorithm version.
+	// +required
+	Version AlgorithmVersion `json:"version"`
+
+	// pointsPerWeight is the number of points for each unit of a backend's weight.
+	// +required
+	PointsPerWeight int32 `json:"pointsPerWeight"`
+}
+
+// Slot is one of the two places in which a snapshot can be published.
+//
+// +kubebuilder:validation:Enum=a;b
+type Slot string
+
+const (
+	// SlotA is the ConfigMap <name>-a.
+	SlotA Slot = "a"
+
+	// SlotB is the ConfigMap <name>-b.
+	SlotB Slot = "b"
+)
+
+// BackendCounts counts the backends of a ring.
+type BackendCounts struct {
+	// total is the number of backends in the snapshot's table: placed + drained.
+	// +required
+	Total int32 `json:"total"`
+
+	// placed is the number of backends with a weight above 0, which have points on the ring.
+	// +required
+	Placed int32 `json:"placed"`
+
+	// drained is the number of backends with weight 0, which own nothing.
+	// +required
+	Drained int32 `json:"drained"`
+}
+
+// SnapshotSize is the size of a snapshot.
+type SnapshotSize struct {
+	// points is the number of points on the ring.
+	// +required
+	Points int64 `json:"points"`
+
+	// bytes is the size of the snapshot file. A ConfigMap takes at most 1048576.
+	// +required
+	Bytes int64 `json:"bytes"`
+
+	// bytesPerPoint is bytes divided by points, with two decimals, such as "3.43".
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	BytesPerPoint string `json:"bytesPerPoint"`
+}
+
+// Balance says how evenly a ring spreads the key space over its backends. Shares are exact: arc lengths, not samples.
+type Balance struct {
+	// maxOverAverage is the largest share of a backend relative to the share that its weight asks for, with three
+	// decimals, such as "1.360". 1.000 is perfect.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	MaxOverAverage string `json:"maxOverAverage"`
+
+	// coefficientOfVariation is the standard deviation of the backends' shares relative to what their weights ask for, in
+	// percent with two decimals, such as "7.90%".
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	CoefficientOfVariation string `json:"coefficientOfVariation"`
+
+	// predicted is the coefficient of variation that a ring of this size and weights has on average, in the same form. A
+	// figure far above it hints at an oddity that a warning explains.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Predicted string `json:"predicted"`
+}
+
+// Routing is the state of a ring's routing file.
+type Routing struct {
+	// generation is the number of the routing file's last change. Readers never go back to a lower one.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation"`
+
+	// digest is the SHA-256 of routing.json in lower-case hexadecimal behind "sha256:". A file that was lost is written
+	// again with the same generation when its bytes are the same.
+	// +required
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+}
+
+// Warning is an oddity of a ring that does not keep it from being used.
+type Warning struct {
+	// reason is the machine-readable cause.
+	// +required
+	Reason WarningReason `json:"reason"`
+
+	// message names the backends and says what would mend it, in at most 1024 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// HashRing is a consistent-hash ring: the operator builds it once from spec and publishes its bytes in the ConfigMaps
+// <name>-a, <name>-b and <name>-routing, from which every reader finds the same owner for a key.
+//
+// The name of a HashRing has at most 63 characters, because it becomes a label value on what is published.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=hashrings,singular=hashring,scope=Namespaced,shortName=hring,categories=ringwright
+// +kubebuilder:printcolumn:name="Algorithm",type=string,JSONPath=`.spec.algorithm.version`,description="Algorithm version that spec asks for"
+// +kubebuilder:printcolumn:name="Placed",type=integer,JSONPath=`.status.backends.placed`,description="Backends with points on the published ring"
+// +kubebuilder:printcolumn:name="Total",type=integer,JSONPath=`.status.backends.total`,description="Backends in the published ring, drained ones included"
+// +kubebuilder:printcolumn:name="Points",type=integer,JSONPath=`.status.snapshot.points`,description="Points on the published ring"
+// +kubebuilder:printcolumn:name="Max/Avg",type=string,JSONPath=`.status.balance.maxOverAverage`,description="Largest share of a backend, relative to its weight's share"
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.active.revision`,description="Revision that is published"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the published ring is what spec asks for"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Digest",type=string,priority=1,JSONPath=`.status.active.digest`,description="SHA-256 of the published snapshot"
+// +kubebuilder:printcolumn:name="Identity",type=string,priority=1,JSONPath=`.spec.identity`,description="What a backend's points are computed from"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",messageExpression="'metadata.name must have at most 63 characters, because it becomes a label value; got %d'.format([self.metadata.name.size()])"
+type HashRing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the ring that is asked for. The operator never writes it.
+	// +required
+	Spec HashRingSpec `json:"spec"`
+
+	// status is what the operator published and what it found on the way.
+	// +optional
+	// +default={}
+	Status HashRingStatus `json:"status,omitzero"`
+}
+
+// HashRingList is a list of HashRings.
+//
+// +kubebuilder:object:root=true
+type HashRingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HashRing `json:"items"`
+}
+
+// HashRingSpec is the ring that is asked for. Every field but backends has a default that most rings keep.
+//
+// +kubebuilder:validation:XValidation:rule="self.identity != 'Address' || !has(self.backends) || self.backends.all(b, isIP(b.address))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, !isIP(b.address), 'with identity Address, backends[%d].address must be an IP address without brackets; backend %s has %s'.format([i, b.name, b.address]))[0]"
+// +kubebuilder:validation:XValidation:rule="self.identity != 'NGINX' || !has(self.backends) || self.backends.all(b, !b.address.contains(':') || b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.contains(':') && !b.address.startsWith('['), 'with identity NGINX, backends[%d].address must be an IPv4 address, an IPv6 address in brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
+// +kubebuilder:validation:XValidation:rule="self.identity != 'Name' || !has(self.backends) || self.backends.all(b, !b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.startsWith('['), 'with identity Name, backends[%d].address must be an IP address without brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
+// +kubebuilder:validation:XValidation:rule="self.identity == 'NGINX' || !has(self.backends) || self.backends.all(b, has(b.port))",fieldPath=".backends",reason=FieldValueRequired,messageExpression="self.backends.transformList(i, b, !has(b.port), 'with identity %s, backends[%d].port must be set; backend %s has none'.format([self.identity, i, b.name]))[0]"
+type HashRingSpec struct {
+	// algorithm says how the points of the ring are computed. A change of any of its fields moves keys between backends
+	// that stay; see the fields for how many.
+	// +optional
+	// +default={}
+	Algorithm Algorithm `json:"algorithm,omitzero"`
+
+	// identity is what the points of a backend are computed from: Address (the default), NGINX or Name. It cannot be
+	// changed, because every key would move; make a new HashRing instead.
+	// +optional
+	// +default="Address"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",reason=FieldValueForbidden,messageExpression="'identity cannot be changed, because every key would move; it is %s, got %s'.format([oldSelf, self])"
+	Identity Identity `json:"identity,omitempty"`
+
+	// backends are the servers on the ring, at most 4096, each name once. Their order has no effect. Adding or removing
+	// one moves only the keys that it gains or leaves; without any backend of a weight above 0 the last good ring stays
+	// published.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
+	// +kubebuilder:validation:XValidation:rule="self.transformMapEntry(i, b, {b.name: true}).size() == self.size()",message="the names of backends must be unique"
+	Backends []Backend `json:"backends,omitempty"`
+
+	// features are named selectors over the labels of backends, at most 12. A reader that asks for features is answered
+	// only with backends that have all of them. They add one bit a backend to the snapshot and move no key of readers
+	// that do not ask for them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=12
+	Features []Feature `json:"features,omitempty"`
+
+	// publication says how the ring reaches its readers. It has no effect on placement.
+	// +optional
+	// +default={}
+	Publication Publication `json:"publication,omitzero"`
+}
+
+// Algorithm is an algorithm version and its parameters.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.version) || self.version != 'V1' || self.pointsPerWeight == 160",fieldPath=".pointsPerWeight",messageExpression="'pointsPerWeight must be 160 with version V1, as in NGINX; got %d'.format([self.pointsPerWeight])"
+type Algorithm struct {
+	// version is the algorithm version: V1 has the owners of NGINX's "hash … consistent" and of pingora-ketama v1; V2
+	// (the default) has those of pingora-ketama v2, with an adjustable number of points. With 160 points per weight both
+	// place every key alike, so that a change of version alone moves none.
+	// +optional
+	// +default="V2"
+	Version AlgorithmVersion `json:"version,omitempty"`
+
+	// pointsPerWeight is the number of points on the ring for each unit of a backend's weight, 1 to 100000, default 160;
+	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. A change
+	// moves the share that the added or removed points own: from 160 to 80 nearly half of the key space.
+	// +optional
+	// +default=160
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	PointsPerWeight int32 `json:"pointsPerWeight,omitempty"`
+}
+
+// AlgorithmVersion names an algorithm. The placements of a version never change; a change of placement is a new one.
+//
+// +kubebuilder:validation:Enum=V1;V2
+type AlgorithmVersion string
+
+const (
+	// AlgorithmV1 has 160 points per weight and the owners of NGINX and of pingora-ketama v1, wherever those are defined.
+	AlgorithmV1 AlgorithmVersion = "V1"
+
+	// AlgorithmV2 has an adjustable number of points per weight and the owners of pingora-ketama v2.
+	AlgorithmV2 AlgorithmVersion = "V2"
+)
+
+// Identity says what the points of a backend are computed from.
+//
+// +kubebuilder:validation:Enum=Address;NGINX;Name
+type Identity string
+
+const (
+	// IdentityAddress computes points from the IP address and the port, as pingora does. The spelling of an IPv6 address
+	// has no effect: it is brought into its canonical form.
+	IdentityAddress Identity = "Address"
+
+	// IdentityNGINX computes points from the text of address and port, as an NGINX configuration spells them.
+	IdentityNGINX Identity = "NGINX"
+
+	// IdentityName computes points from the backend's name, so that a backend keeps its keys when its address changes.
+	IdentityName Identity = "Name"
+)
+
+// Backend is one server of a ring.
+type Backend struct {
+	// name identifies the backend in this HashRing: 1 to 253 letters, digits, dots, dashes and underscores, starting and
+	// ending with a letter or digit. With identity Name a change moves all keys of the backend; otherwise none.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	Name string `json:"name"`
+
+	// address is the IP address or the DNS name of the backend, 1 to 253 characters, without a port. With identity
+	// Address it is an IP address without brackets; with NGINX it is spelled as in NGINX's configuration, IPv6 in
+	// brackets; with Name it is an IP address without brackets or a DNS name. IP addresses have neither a zone nor the
+	// IPv4-mapped form. With identity Address and NGINX a change moves all keys of the backend; with Name none.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('[') || (self.endsWith(']') && self.contains(':') && isIP(self.substring(1, self.size() - 1)))",messageExpression="'address in brackets must be an IPv6 address without a zone; got ' + self"
+	// +kubebuilder:validation:XValidation:rule=`self.startsWith('[') || isIP(self) || (self.matches(r'^(\w([\w-]*\w)?[.])*\w([\w-]*\w)?$') && !self.matches(r'(^|[.])\d+$'))`,messageExpression="'address must be an IP address without port and zone, or a DNS name; got ' + self"
+	Address string `json:"address"`
+
+	// port is the TCP or UDP port of the backend, 1 to 65535. Identity Address and Name need it; with NGINX an absent port
+	// is an empty port text, as in NGINX's configuration. With identity Address and NGINX a change moves all keys of the
+	// backend; with Name none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+
+	// weight is the backend's part of the keys relative to the other backends', 0 to 1000000, default 1. A backend has
+	// pointsPerWeight points for each unit. 0 drains it: it stays in the snapshot's table and owns nothing. A change
+	// moves keys to or from this backend only.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Weight *int32 `json:"weight,omitempty"`
+
+	// labels are what features select by, at most 32, keys of at most 317 and values of at most 63 characters. A change
+	// moves keys only for readers that ask for a feature which the backend gains or loses by it.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, v, k.size() <= 317 && v.size() <= 63)",message="the keys of labels must have at most 317 characters and the values at most 63"
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// zone is where the backend runs: at most 63 letters, digits, dots, dashes and underscores. Readers that ask for
+	// several owners can ask for distinct zones; the first owner does not depend on it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	Zone string `json:"zone,omitempty"`
+}
+
+// Feature is a named label selector over the backends of a ring.
+type Feature struct {
+	// name is what readers ask by: 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or
+	// digit. A change moves no key; readers that ask for the old name are refused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// selector says which backends have the feature, by their labels: at most 32 matchLabels and 32 matchExpressions, at
+	// least one of both. An unknown operator, or values that do not fit it, are reported by condition Ready with reason
+	// InvalidSpec. A change moves the keys of readers that ask for the feature from and to the backends which lose and
+	// gain it.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",reason=FieldValueRequired,message="selector must have matchLabels or matchExpressions; an empty one would select every backend"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="selector must have at most 32 matchLabels and at most 32 matchExpressions"
+	Selector metav1.LabelSelector `json:"selector"`
+}
+
+// Publication says how a ring reaches its readers.
+type Publication struct {
+	// minInterval is the least time between two publications, 0s to 1h, default 5s. Changes within it are coalesced, and
+	// the newest state is always published in the end. It has no effect on placement.
+	// +optional
+	// +default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(h|m|s|ms)){1,4}$`
+	// +kubebuilder:validation:XValidation:rule="self <= duration('1h')",messageExpression="'minInterval must be at most 1h; got %s'.format([self])"
+	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
+}

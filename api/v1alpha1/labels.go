@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// FieldManager is the field manager under which the operator applies everything that it publishes, and the status
+// of its own resources. No other program may use it: a second owner of the same name removes the first one's fields.
+const FieldManager = "ringwright"
+
+// Labels on every object that the operator publishes. Nothing else of the parent's labels is copied: a tracking label
+// that a child inherits makes a GitOps tool prune the child.
+const (
+	// LabelManagedBy says which program maintains an object. The operator caches and watches only what carries it.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+
+	// ManagedByRingwright is the value of LabelManagedBy on everything that the operator publishes.
+	ManagedByRingwright = "ringwright"
+
+	// LabelRing is the name of the HashRing that an object was published for. A HashRing's name has at most 63
+	// characters, because it has to fit here.
+	LabelRing = "ringwright.dev/ring"
+)
+
+// Annotations on published ConfigMaps.
+const (
+	// AnnotationDigest is the digest of the snapshot in a slot, as "sha256:" and 64 hexadecimal digits. An empty slot
+	// does not have it.
+	AnnotationDigest = "ringwright.dev/digest"
+
+	// AnnotationRevision is the number of the revision whose snapshot is in a slot, in decimal.
+	AnnotationRevision = "ringwright.dev/revision"
+
+	// AnnotationEncoding is the encoding of the snapshot in a slot, for example EncodingPoints.
+	AnnotationEncoding = "ringwright.dev/encoding"
+
+	// AnnotationContentDigest is the SHA-256 of all of a ConfigMap's data and binaryData, as "sha256:" and 64
+	// hexadecimal digits. The operator caches ConfigMaps without their payload and sees an edit by this annotation
+	// and the object's managed fields.
+	AnnotationContentDigest = "ringwright.dev/content-digest"
+
+	// AnnotationGeneration is the generation of the routing file in a routing ConfigMap, in decimal. Readers never go
+	// back to a lower one.
+	AnnotationGeneration = "ringwright.dev/generation"
+)
+
+// EncodingPoints is the value of AnnotationEncoding for a snapshot that carries every point of the ring, ready to be
+// searched without being decoded.
+const EncodingPoints = "Points"
