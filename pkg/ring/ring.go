@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"slices"
+)
+
+// Ring is a consistent-hash ring: an immutable snapshot, searched in place.
+type Ring struct {
+	snapshot  []byte
+	algorithm Algorithm
+	identity  Identity
+	backends  backendTable
+	features  []feature
+	packed    packed
+	// placed holds the backends that have a point.
+	placed bitmap
+}
+
+// feature is a name and the backends that have it.
+type feature struct {
+	name    string
+	members bitmap
+}
+
+// Snapshot returns the bytes that the ring is: what Open takes. They belong to the ring and must not be changed.
+func (r *Ring) Snapshot() []byte { return r.snapshot }
+
+// Digest returns "sha256:" and the SHA-256 of the snapshot in lower-case hex. It is computed at every call.
+func (r *Ring) Digest() string { return Digest(r.snapshot) }
+
+// Digest returns the digest that names a snapshot: "sha256:" and the SHA-256 of its bytes in lower-case hex.
+func Digest(snapshot []byte) string {
+	sum := sha256.Sum256(snapshot)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Algorithm returns the algorithm that placed the points.
+func (r *Ring) Algorithm() Algorithm { return r.algorithm }
+
+// Identity returns what of a backend was hashed.
+func (r *Ring) Identity() Identity { return r.identity }
+
+// Len returns the number of backends, drained ones included. Backends are numbered 0 to Len-1 in ring order, which is
+// the order of their identities; every method that returns a backend returns that number.
+func (r *Ring) Len() int { return r.backends.n }
+
+// PointCount returns the number of points, those included that lose a tie.
+func (r *Ring) PointCount() int { return int(r.packed.points) }
+
+// ID returns the identity of backend i, without allocating.
+func (r *Ring) ID(i int) string { return r.backends.id(i) }
+
+// Weight returns the weight of backend i.
+func (r *Ring) Weight(i int) uint32 { return r.backends.weight(i) }
+
+// Zone returns the zone of backend i, "" where it has none, without allocating.
+func (r *Ring) Zone(i int) string { return r.backends.zone(i) }
+
+// checksum returns the CRC-32 of the hash input of backend i.
+func (r *Ring) checksum(i int) uint32 {
+	parsed, _ := r.identity.parse(r.ID(i)) // Open has checked it.
+	return crc32.ChecksumIEEE(r.identity.hashInput(nil, parsed))
+}
+
+// Find returns the number of the backend with this identity. It compares every identity in turn.
+func (r *Ring) Find(id string) (int, bool) {
+	for i := range r.Len() {
+		if r.ID(i) == id {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Features returns the names of the declared features, sorted. The caller owns the slice.
+func (r *Ring) Features() []string {
+	names := make([]string, len(r.features))
+	for i, f := range r.features {
+		names[i] = f.name
+	}
+	return names
+}
+
+// HasFeature says whether backend i has the declared feature of that name.
+func (r *Ring) HasFeature(i int, name string) bool {
+	members := r.members(name)
+	return members != nil && members.has(i)
+}
+
+func (r *Ring) members(name string) bitmap {
+	f := slices.IndexFunc(r.features, func(f feature) bool { return f.name == name })
+	if f < 0 {
+		return nil
+	}
+	return r.features[f].members
+}
+
+// Owner returns the backend that owns the position hash: that of the first point at or behind it. The error is
+// [ErrNoBackend] where the ring has no point. It does not allocate.
+func (r *Ring) Owner(hash uint32) (int, error) {
+	if r.packed.points == 0 {
+		return 0, ErrNoBackend
+	}
+	return r.packed.owner(r.packed.find(hash)), nil
+}
+
+// Config returns a Config that builds this ring again, with backends in ring order. The caller owns it.
+func (r *Ring) Config() Config {
+	c := Config{Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), MaxPoints: HardMaxPoints}
+	for i := range r.Len() {
+		b := Backend{ID: r.ID(i), Weight: r.Weight(i), Zone: r.Zone(i)}
+		for _, f := range r.features {
+			if f.members.has(i) {
+				b.Features = append(b.Features, f.name)
+			}
+		}
+		c.Backends = append(c.Backends, b)
+	}
+	return c
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+)
+
+// The snapshot format; docs/snapshot-format.md describes it for readers in other languages.
+const (
+	// magic starts with a byte outside ASCII and ends with a line feed, so that a file that went through a text
+	// conversion is told from one that was cut.
+	magic         = "\x89RWRING\n"
+	formatVersion = 1
+	headerBytes   = 64
+	tableEntry    = 24
+	trailerBytes  = 8
+	sectionAlign  = 8
+	// maxSections bounds the section table: more than this format will ever have.
+	maxSections = 64
+	// backendsHeader is the fixed part of the backends section.
+	backendsHeader = 16
+	// pointsHeader is the fixed part of the points section.
+	pointsHeader = 16
+)
+
+// The kinds of sections, in the order in which they stand. 3 and 5 are kept for views with their trims and for the
+// fingerprint of a ring without points.
+const (
+	kindBackends uint32 = 1
+	kindFeatures uint32 = 2
+	kindPoints   uint32 = 4
+)
+
+// flagOptional marks a section that a reader which does not know its kind may pass over.
+const flagOptional = 1
+
+// Positions in the header.
+const (
+	atFormat          = 8  // u16
+	atFlags           = 10 // u16
+	atVersion         = 12 // u8
+	atIdentity        = 13 // u8
+	atPointsPerWeight = 16 // u32
+	atBackends        = 28 // u32
+	atPoints          = 32 // u32
+	atSections        = 36 // u32
+	atLength          = 40 // u64
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// EmptySlot returns the content of a slot that holds no snapshot. [Open] answers it with [ErrEmptySlot].
+func EmptySlot() []byte { return []byte("\x89RWNONE\n") }
+
+// section is one row of the section table with its content.
+type section struct {
+	kind    uint32
+	flags   uint32
+	content []byte
+}
+
+// encode writes the snapshot of a placed table.
+func (t *table) encode(points []point) []byte {
+	p := pack(points, newLayout(uint32(len(points)), len(t.ids)))
+	sections := []section{{kind: kindBackends, content: t.encodeBackends()}}
+	if len(t.features) > 0 {
+		sections = append(sections, section{kind: kindFeatures, content: t.encodeFeatures()})
+	}
+	sections = append(sections, section{kind: kindPoints, content: p.encode()})
+
+	header := make([]byte, headerBytes)
+	copy(header, magic)
+	binary.LittleEndian.PutUint16(header[atFormat:], formatVersion)
+	header[atVersion] = byte(t.algorithm.Version)
+	header[atIdentity] = byte(t.identity)
+	binary.LittleEndian.PutUint32(header[atPointsPerWeight:], t.algorithm.PointsPerWeight)
+	binary.LittleEndian.PutUint32(header[atBackends:], uint32(len(t.ids)))
+	binary.LittleEndian.PutUint32(header[atPoints:], uint32(len(points)))
+	return assemble(header, sections)
+}
+
+// assemble puts a file together: header, table, sections, checksum.
+func assemble(header []byte, sections []section) []byte {
+	length := headerBytes + tableEntry*len(sections) + trailerBytes
+	for _, s := range sections {
+		length += align(len(s.content))
+	}
+	binary.LittleEndian.PutUint32(header[atSections:], uint32(len(sections)))
+	binary.LittleEndian.PutUint64(header[atLength:], uint64(length))
+	out := append(make([]byte, 0, length), header...)
+	offset := headerBytes + tableEntry*len(sections)
+	for _, s := range sections {
+		out = binary.LittleEndian.AppendUint32(out, s.kind)
+		out = binary.LittleEndian.AppendUint32(out, s.flags)
+		out = binary.LittleEndian.AppendUint64(out, uint64(offset))
+		out = binary.LittleEndian.AppendUint64(out, uint64(len(s.content)))
+		offset += align(len(s.content))
+	}
+	for _, s := range sections {
+		out = append(out, s.content...)
+		out = append(out, make([]byte, align(len(s.content))-len(s.content))...)
+	}
+	out = append(out, 0, 0, 0, 0)
+	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+}
+
+func align(n int) int { return (n + sectionAlign - 1) &^ (sectionAlign - 1) }
+
+func (t *table) encodeBackends() []byte {
+	names := make([]string, len(t.ids))
+	for i, id := range t.ids {
+		names[i] = id.text
+	}
+	zones := slices.Compact(slices.Sorted(slices.Values(t.zones)))
+	zones = slices.DeleteFunc(zones, func(z string) bool { return z == "" })
+	zoneOf := make([]uint32, len(t.zones))
+	for i, z := range t.zones {
+		if k, ok := slices.BinarySearch(zones, z); ok {
+			zoneOf[i] = uint32(k) + 1
+		}
+	}
+	idEnds, idBlob := textEnds(names)
+	zoneEnds, zoneBlob := textEnds(zones)
+	weightWidth, idWidth := columnWidth(slices.Max(append(t.weights, 0))), columnWidth(uint32(len(idBlob)))
+	zoneWidth, zoneEndWidth := uint8(0), uint8(0)
+	if len(zones) > 0 {
+		zoneWidth, zoneEndWidth = columnWidth(uint32(len(zones))), columnWidth(uint32(len(zoneBlob)))
+	}
+
+	out := binary.LittleEndian.AppendUint32(nil, uint32(len(idBlob)))
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(zones)))
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(zoneBlob)))
+	out = append(out, weightWidth, idWidth, zoneWidth, zoneEndWidth)
+	out = appendColumn(out, weightWidth, t.weights)
+	out = appendColumn(out, idWidth, idEnds)
+	out = append(out, idBlob...)
+	out = appendColumn(out, zoneWidth, zoneOf)
+	out = appendColumn(out, zoneEndWidth, zoneEnds)
+	return append(out, zoneBlob...)
+}
+
+func (t *table) encodeFeatures() []byte {
+	out := binary.LittleEndian.AppendUint32(nil, uint32(len(t.features)))
+	for f, name := range t.features {
+		out = append(out, byte(len(name)))
+		out = append(out, name...)
+		for b := range (len(t.ids) + 7) / 8 {
+			out = append(out, byte(t.members[f][b/8]>>(b%8*8)))
+		}
+	}
+	return out
+}
+
+func (p *packed) encode() []byte {
+	out := make([]byte, pointsHeader, pointsHeader+len(p.directory)+len(p.overflow)+len(p.entries))
+	out[0], out[1] = byte(32-p.shift), byte(p.ownerBits)
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(p.overflow)/rowBytes))
+	binary.LittleEndian.PutUint64(out[8:], uint64(len(p.entries)))
+	out = append(out, p.directory...)
+	out = append(out, p.overflow...)
+	return append(out, p.entries...)
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// View is a ring restricted to the backends that have all of a set of features. It answers exactly as a ring built from
+// those backends alone would, ties included.
+type View struct {
+	ring *Ring
+	// members are the placed backends of the view.
+	members bitmap
+	// size is how many there are.
+	size int
+	// whole says that every placed backend is a member, so that nothing needs to be looked up in members.
+	whole bool
+}
+
+// UnknownFeatureError says that a view was asked for with a feature that the ring does not declare.
+type UnknownFeatureError struct {
+	// Name is the feature that was asked for, Declared those that there are.
+	Name     string
+	Declared []string
+}
+
+// Error names the feature and those that the ring declares.
+func (e *UnknownFeatureError) Error() string {
+	return fmt.Sprintf("unknown feature %q: the ring declares %q", e.Name, e.Declared)
+}
+
+// View returns the view of the backends that have all the named features; without a name, of all backends. It costs a
+// bit for every backend and is meant to be kept. The error is an [UnknownFeatureError].
+func (r *Ring) View(features ...string) (*View, error) {
+	v := &View{ring: r, members: slices.Clone(r.placed)}
+	for _, name := range features {
+		members := r.members(name)
+		if members == nil {
+			return nil, &UnknownFeatureError{Name: name, Declared: r.Features()}
+		}
+		v.members.and(members)
+	}
+	v.size = v.members.count()
+	v.whole = v.size == r.placed.count()
+	return v, nil
+}
+
+// Len returns how many backends can own a key in this view: its members that have a point.
+func (v *View) Len() int { return v.size }
+
+// Has says whether backend i can own a key in this view.
+func (v *View) Has(i int) bool { return v.members.has(i) }
+
+// Owner returns the backend that owns the position hash in this view. The error is [ErrNoBackend] where the view has no
+// point. It does not allocate; it passes over the points of other backends, so a view of one backend in k looks at about
+// k points.
+func (v *View) Owner(hash uint32) (int, error) {
+	if v.size == 0 {
+		return 0, ErrNoBackend
+	}
+	p := &v.ring.packed
+	pos := p.find(hash)
+	for {
+		owner := p.owner(pos)
+		if v.whole || v.members.has(owner) {
+			return owner, nil
+		}
+		if pos++; pos == p.points {
+			pos = 0
+		}
+	}
+}
+
+// AppendOwners appends to dst up to n distinct backends of the view in ring order from hash on: the owner, then those
+// that would own the key if the ones before were gone. Backends for which skip returns true are passed over; a nil skip
+// passes over none. Fewer than n are appended where the view has no more. It allocates to grow dst, and as Successors
+// does in rings of more than 4096 backends.
+func (v *View) AppendOwners(dst []int, hash uint32, n int, skip func(backend int) bool) []int {
+	if n <= 0 {
+		return dst
+	}
+	last := len(dst) + n
+	for owner := range v.Successors(hash) {
+		if skip != nil && skip(owner) {
+			continue
+		}
+		if dst = append(dst, owner); len(dst) == last {
+			break // Before the next one is looked for: it may be half a ring away.
+		}
+	}
+	return dst
+}
+
+// seenOnStack is for how many backends [View.Successors] keeps what it has yielded on the stack.
+const seenOnStack = 4096
+
+// Successors yields every backend of the view once, in ring order from hash on. It allocates one bit a backend where the
+// ring has more than 4096.
+func (v *View) Successors(hash uint32) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if v.size == 0 {
+			return
+		}
+		var buf [seenOnStack / 64]uint64
+		seen := bitmap(buf[:])
+		if v.ring.Len() > seenOnStack {
+			seen = newBitmap(v.ring.Len())
+		}
+		p := &v.ring.packed
+		pos := p.find(hash)
+		for left := v.size; left > 0; {
+			owner := p.owner(pos)
+			if v.members.has(owner) && !seen.has(owner) {
+				seen.set(owner)
+				left--
+				if !yield(owner) {
+					return
+				}
+			}
+			if pos++; pos == p.points {
+				pos = 0
+			}
+		}
+	}
+}
+
+// Points yields the owner of every position at which the ring has a point, in ring order from hash on, once around:
+// backends repeat, and points that lose a tie are left out. It behaves as the node iterator of pingora-ketama does, save
+// that it ends.
+func (r *Ring) Points(hash uint32) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if r.packed.points == 0 {
+			return
+		}
+		c := r.packed.cursorFrom(hash)
+		var last point
+		for i := range r.packed.points {
+			p := c.next()
+			if i > 0 && p.hash() == last.hash() {
+				continue
+			}
+			last = p
+			if !yield(p.backend()) {
+				return
+			}
+		}
+	}
+}
+
+// Ring returns the ring that the view restricts.
+func (v *View) Ring() *Ring { return v.ring }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package routing describes the files that the operator publishes for a HashRing, and that readers find in a mounted
+// directory: a snapshot in a slot, and routing.json, which says what the slots are for.
+//
+// The operator, the agent and the command line share this package, so that writer and readers cannot disagree.
+package routing
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// APIVersion is the version of routing.json that this package writes and reads.
+const APIVersion = "ringwright.dev/v1alpha1"
+
+// FileName is the name of the routing file in a ConfigMap and in a mounted directory.
+const FileName = "routing.json"
+
+// MaxBytes is the largest routing file that is read.
+const MaxBytes = 512 << 10
+
+// Slot is one of the two places in which a snapshot is published.
+type Slot string
+
+const (
+	// SlotA holds the first ring of a HashRing.
+	SlotA Slot = "a"
+	// SlotB is the other one.
+	SlotB Slot = "b"
+)
+
+// FileName returns the name of the slot's file in a ConfigMap and in a mounted directory.
+func (s Slot) FileName() string { return "ring-" + string(s) + ".snap" }
+
+// File is the content of routing.json. What is not set is left out.
+type File struct {
+	// APIVersion is APIVersion.
+	APIVersion string `json:"apiVersion"`
+	// Ring is the namespace and name of the HashRing, "cdn/edge-cache".
+	Ring string `json:"ring"`
+	// UID is the UID of the HashRing; absent where the files were built without a cluster. A HashRing that was deleted and
+	// made again under its old name counts generations anew, and this is how readers can tell.
+	UID string `json:"uid,omitempty"`
+	// Generation grows by one with every change of this file, from 1 on.
+	Generation int64 `json:"generation"`
+	// Stable is the ring that answers.
+	Stable Reference `json:"stable"`
+	// Addresses gives the dial address, "host:port", of each backend whose identity is not its address.
+	Addresses map[string]string `json:"addresses,omitempty"`
+}
+
+// Reference names a snapshot and where it lies.
+type Reference struct {
+	Slot Slot `json:"slot"`
+	// Digest is "sha256:" and 64 hex digits of the snapshot.
+	Digest string `json:"digest"`
+	// Version is the algorithm: "V1", "V2".
+	Version string `json:"version"`
+}
+
+// Encode returns the canonical bytes: fields in the order of the struct, addresses sorted by identity, no white space, a
+// line feed at the end. Equal files have equal bytes.
+func (f File) Encode() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(f); err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", FileName, err)
+	}
+	if out.Len() > MaxBytes {
+		return nil, fmt.Errorf("%s would have %d bytes, the limit is %d", FileName, out.Len(), MaxBytes)
+	}
+	return out.Bytes(), nil
+}
+
+// Parse reads routing.json. It refuses what it does not know: a reader that passed over a field could route wrongly.
+func Parse(data []byte) (File, error) {
+	if len(data) > MaxBytes {
+		return File{}, fmt.Errorf("%s has %d bytes, the limit is %d", FileName, len(data), MaxBytes)
+	}
+	var f File
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", FileName, err)
+	}
+	if decoder.More() {
+		return File{}, fmt.Errorf("reading %s: there is something behind the object", FileName)
+	}
+	return f, f.check()
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func (f File) check() error {
+	namespace, name, found := strings.Cut(f.Ring, "/")
+	switch {
+	case f.APIVersion != APIVersion:
+		return fmt.Errorf("%s: apiVersion is %q, this reader knows %q", FileName, f.APIVersion, APIVersion)
+	case !found || namespace == "" || name == "":
+		return fmt.Errorf("%s: ring is %q, not namespace/name", FileName, f.Ring)
+	case f.Generation < 1:
+		return fmt.Errorf("%s: generation is %d, not at least 1", FileName, f.Generation)
+	case f.Stable.Slot != SlotA && f.Stable.Slot != SlotB:
+		return fmt.Errorf("%s: stable.slot is %q, not a or b", FileName, f.Stable.Slot)
+	case !digestForm.MatchString(f.Stable.Digest):
+		return fmt.Errorf("%s: stable.digest is %q, not sha256: and 64 hex digits", FileName, f.Stable.Digest)
+	case f.Stable.Version == "":
+		return fmt.Errorf("%s: stable.version is missing", FileName)
+	}
+	return nil
+}
