@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The manager is the operator: it builds the rings that HashRings declare and publishes their snapshots.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/ringwright/ringwright/internal/manager"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+type flags struct {
+	manager.Options
+	kubeconfig string
+	logLevel   string
+	logFormat  string
+}
+
+func parse(args []string) (flags, error) {
+	var f flags
+	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; without it, $KUBECONFIG or the service account of the pod")
+	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8443", `address of the metrics server, "0" for none`)
+	set.StringVar(&f.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics server; without it, a self-signed certificate")
+	set.BoolVar(&f.MetricsInsecure, "metrics-insecure", false, "serve metrics by plain HTTP and without authentication")
+	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
+	set.BoolVar(&f.LeaderElection, "leader-elect", false, "let only one of several replicas work")
+	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
+	set.IntVar(&f.Concurrency, "concurrency", 2, "how many HashRings are reconciled at a time, 1 to 64")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if set.NArg() > 0 {
+		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	if f.Concurrency < 1 || f.Concurrency > 64 {
+		return f, fmt.Errorf("--concurrency: %d is not within 1 to 64", f.Concurrency)
+	}
+	return f, nil
+}
+
+func run(ctx context.Context, args []string) error {
+	f, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if err := setUpLogs(f); err != nil {
+		return err
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	mgr, err := manager.New(cfg, f.Options)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// setUpLogs sends the logs of the operator and of its libraries to one place in one form.
+func setUpLogs(f flags) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return fmt.Errorf("--log-level: %q is not debug, info, warn or error", f.logLevel)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
+	switch f.logFormat {
+	case "json":
+		handler = slog.NewJSONHandler(os.Stderr, options)
+	case "text":
+		handler = slog.NewTextHandler(os.Stderr, options)
+	default:
+		return fmt.Errorf("--log-format: %q is not json or text", f.logFormat)
+	}
+	logger := logr.FromSlogHandler(handler)
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return nil
+}

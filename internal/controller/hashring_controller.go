@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/publish"
+)
+
+// conflictRetry is how soon a write is tried again that failed because the cache was behind: about what it needs to
+// catch up.
+const conflictRetry = 100 * time.Millisecond
+
+// nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
+// goes away.
+const nameRecheck = 30 * time.Second
+
+// HashRingReconciler publishes the rings that HashRings ask for.
+type HashRingReconciler struct {
+	Client    client.Client
+	Publisher *publish.Publisher
+	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
+}
+
+// +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=list;watch
+// +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile drives one HashRing towards its spec: observe, plan, apply, report.
+// Every decision is made in package plan; this function only moves data.
+func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	ring := &v1alpha1.HashRing{}
+	if err := r.Client.Get(ctx, req.NamespacedName, ring); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !ring.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // The garbage collector deletes what was published.
+	}
+	out := r.advance(ctx, ring)
+	err := out.failure
+	if !isConflict(err) { // Else what was seen is out of date, and a status made of it would be wrong.
+		err = errors.Join(err, r.report(ctx, ring, out))
+	}
+	if isConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return ctrl.Result{RequeueAfter: out.requeueAfter()}, err
+}
+
+// outcome is what became of one step.
+type outcome struct {
+	decision plan.Decision
+	// failure is why the cluster could not be read or written.
+	failure error
+	now     time.Time
+}
+
+func (o outcome) requeueAfter() time.Duration {
+	if o.decision.Refusal != nil && o.decision.Refusal.Reason == v1alpha1.ReasonNameConflict {
+		return nameRecheck
+	}
+	return o.decision.Wait
+}
+
+// advance reads the cluster, decides, and writes.
+func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRing) outcome {
+	out := outcome{now: r.Clock.Now()}
+	seen, err := r.Publisher.Observe(ctx, ring)
+	if err != nil {
+		out.failure = err
+		return out
+	}
+	out.decision = plan.Decide(ring, seen.Observation, out.now)
+	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
+	return out
+}
+
+// report writes the status, on failure too, and then the events that follow from it. It skips the write when nothing
+// has changed.
+func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing, out outcome) error {
+	status := plan.Status(ring, out.decision, out.failure, out.now)
+	if equality.Semantic.DeepEqual(status, ring.Status) {
+		r.announceRestored(ring, out)
+		return nil
+	}
+	configuration, err := statusConfiguration(ring, status)
+	if err != nil {
+		return fmt.Errorf("composing the status: %w", err)
+	}
+	if err := r.Client.Status().Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	r.announceRestored(ring, out)
+	r.announceTransition(ring, status)
+	return nil
+}
+
+// isConflict says that a write failed because somebody else wrote first, or that a name was taken since it was seen free.
+func isConflict(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager puts the operator together: scheme, cache, metrics, probes, leader election and controllers. The
+// program in cmd/manager and the tests start the same one.
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/controller"
+	"github.com/ringwright/ringwright/internal/publish"
+)
+
+// LeaderElectionID is the name of the Lease that the leader holds.
+const LeaderElectionID = "ringwright-manager"
+
+// gracefulShutdown is how long running reconciles may take after a signal; the Deployment's grace period is longer.
+const gracefulShutdown = 20 * time.Second
+
+// Options are what the flags of cmd/manager set.
+type Options struct {
+	// MetricsAddress is where metrics are served, "0" for nowhere.
+	MetricsAddress string
+	// MetricsCertDir holds tls.crt and tls.key of the metrics server; "" for a self-signed certificate.
+	MetricsCertDir string
+	// MetricsInsecure serves metrics by plain HTTP to everybody: for a loopback address only.
+	MetricsInsecure bool
+	// ProbeAddress is where /healthz and /readyz are served, "0" for nowhere.
+	ProbeAddress string
+	// LeaderElection makes sure that only one of several replicas works.
+	LeaderElection bool
+	// LeaderElectionNamespace is where the Lease lives; "" for the namespace that the operator runs in.
+	LeaderElectionNamespace string
+	// Concurrency is how many HashRings are reconciled at a time; at least 1.
+	Concurrency int
+	// SkipNameValidation allows several managers in one process, as tests have them.
+	SkipNameValidation bool
+}
+
+// Scheme returns the types that the operator reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("composing the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// New returns a manager with all controllers, ready to be started.
+func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: publish.CacheOptions()}},
+		Metrics:                       metricsOptions(o),
+		HealthProbeBindAddress:        o.ProbeAddress,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              LeaderElectionID,
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true, // Nothing runs behind Start in cmd/manager, so a successor need not wait.
+		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
+		Controller:                    config.Controller{SkipNameValidation: ptr.To(o.SkipNameValidation)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := addProbes(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, addControllers(mgr, o)
+}
+
+func metricsOptions(o Options) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: o.MetricsAddress, CertDir: o.MetricsCertDir}
+	if o.MetricsInsecure {
+		return options
+	}
+	options.SecureServing = true
+	options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }}
+	return options
+}
+
+// addProbes makes the operator alive as long as it answers, and ready when its caches are filled.
+func addProbes(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the liveness probe: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return fmt.Errorf("the caches are not filled yet")
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("adding the readiness probe: %w", err)
+	}
+	return nil
+}
+
+func addControllers(mgr ctrl.Manager, o Options) error {
+	reconciler := &controller.HashRingReconciler{
+		Client:    mgr.GetClient(),
+		Publisher: &publish.Publisher{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Recorder:  mgr.GetEventRecorder("ringwright"),
+		Clock:     clock.RealClock{},
+	}
+	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
+		return fmt.Errorf("setting up the HashRing controller: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+// MaxSnapshotBytes is how much a ConfigMap takes: the API server counts the values, not keys or annotations.
+const MaxSnapshotBytes = 1 << 20
+
+// maxPoints bounds what is built at all. No ring of more points fits into MaxSnapshotBytes: even with one backend, whose
+// entries name no owner, a point of such a ring takes more than a byte.
+const maxPoints = 1 << 20
+
+// Refusal says why a spec cannot be published. The last good ring stays.
+type Refusal struct {
+	// Reason is the reason of the conditions.
+	Reason v1alpha1.ConditionReason
+	// Message names the field, the value and the limit.
+	Message string
+}
+
+// Error returns the message.
+func (r *Refusal) Error() string { return r.Message }
+
+func refusef(reason v1alpha1.ConditionReason, format string, args ...any) error {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Desired is the ring that a spec asks for.
+type Desired struct {
+	Ring *ring.Ring
+	// Addresses gives the dial address of each backend whose identity is not its address.
+	Addresses map[string]string
+	// Drained is how many backends have weight 0.
+	Drained int
+}
+
+// Build returns the ring that spec asks for. The error is a [Refusal]. The fields that the schema gives defaults to must
+// have them.
+func Build(spec v1alpha1.HashRingSpec) (*Desired, error) {
+	config, err := resolve(spec)
+	if err != nil {
+		return nil, err
+	}
+	built, err := ring.Build(config)
+	if err != nil {
+		return nil, explain(spec, config, err)
+	}
+	if built.PointCount() == 0 {
+		return nil, refusef(v1alpha1.ReasonNoBackends, "spec.backends: none of %d backends has a weight above 0", built.Len())
+	}
+	if size := len(built.Snapshot()); size > MaxSnapshotBytes {
+		return nil, tooLarge(config, uint64(built.PointCount()), uint64(size))
+	}
+	return &Desired{Ring: built, Addresses: addresses(spec), Drained: drained(spec)}, nil
+}
+
+// resolve translates spec into the terms of the engine. Backends keep their positions.
+func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
+	config := ring.Config{
+		Algorithm: ring.Algorithm{
+			Version:         map[v1alpha1.AlgorithmVersion]ring.Version{v1alpha1.AlgorithmV1: ring.V1, v1alpha1.AlgorithmV2: ring.V2}[spec.Algorithm.Version],
+			PointsPerWeight: uint32(spec.Algorithm.PointsPerWeight),
+		},
+		Identity: map[v1alpha1.Identity]ring.Identity{
+			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
+		}[spec.Identity],
+		MaxPoints: maxPoints,
+	}
+	selectors, err := selectors(spec.Features)
+	if err != nil {
+		return ring.Config{}, err
+	}
+	for _, f := range spec.Features {
+		config.Features = append(config.Features, f.Name)
+	}
+	for _, b := range spec.Backends {
+		backend := ring.Backend{ID: identity(spec.Identity, b), Weight: uint32(weight(b)), Zone: b.Zone}
+		for k, selector := range selectors {
+			if selector.Matches(labels.Set(b.Labels)) {
+				backend.Features = append(backend.Features, spec.Features[k].Name)
+			}
+		}
+		config.Backends = append(config.Backends, backend)
+	}
+	return config, checkNames(spec.Backends)
+}
+
+// checkNames repeats a rule of the schema for objects that were admitted under an older one.
+func checkNames(backends []v1alpha1.Backend) error {
+	seen := make(map[string]int, len(backends))
+	for i, b := range backends {
+		if first, ok := seen[b.Name]; ok {
+			return refusef(v1alpha1.ReasonDuplicateIdentity, "spec.backends[%d] and spec.backends[%d] have the same name %q", first, i, b.Name)
+		}
+		seen[b.Name] = i
+	}
+	return nil
+}
+
+func selectors(features []v1alpha1.Feature) ([]labels.Selector, error) {
+	list := make([]labels.Selector, len(features))
+	for i, f := range features {
+		selector, err := metav1.LabelSelectorAsSelector(&f.Selector)
+		if err != nil {
+			return nil, refusef(v1alpha1.ReasonInvalidSpec, "spec.features[%d].selector of feature %q: %v", i, f.Name, err)
+		}
+		list[i] = selector
+	}
+	return list, nil
+}
+
+// identity returns what is hashed, as text.
+func identity(kind v1alpha1.Identity, b v1alpha1.Backend) string {
+	if kind == v1alpha1.IdentityName {
+		return b.Name
+	}
+	if kind == v1alpha1.IdentityNGINX {
+		if b.Port == nil {
+			return b.Address
+		}
+		return b.Address + ":" + strconv.Itoa(int(*b.Port))
+	}
+	return dialAddress(b)
+}
+
+// dialAddress returns "host:port", an IPv6 address in brackets and in its canonical form.
+func dialAddress(b v1alpha1.Backend) string {
+	host := b.Address
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.String()
+	}
+	if b.Port == nil {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(*b.Port)))
+}
+
+func weight(b v1alpha1.Backend) int32 {
+	if b.Weight == nil {
+		return 1
+	}
+	return *b.Weight
+}
+
+func addresses(spec v1alpha1.HashRingSpec) map[string]string {
+	if spec.Identity != v1alpha1.IdentityName {
+		return nil
+	}
+	m := make(map[string]string, len(spec.Backends))
+	for _, b := range spec.Backends {
+		m[b.Name] = dialAddress(b)
+	}
+	return m
+}
+
+func drained(spec v1alpha1.HashRingSpec) int {
+	n := 0
+	for _, b := range spec.Backends {
+		if weight(b) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// explain turns an error of the engine into one that speaks of the spec.
+func explain(spec v1alpha1.HashRingSpec, config ring.Config, err error) error {
+	var duplicate *ring.DuplicateError
+	var tooMany *ring.TooManyPointsError
+	var invalid *ring.ConfigError
+	switch {
+	case errors.As(err, &duplicate):
+		return refusef(v1alpha1.ReasonDuplicateIdentity, "spec.backends[%d] %q and spec.backends[%d] %q have the same identity %q",
+			duplicate.First, spec.Backends[duplicate.First].Name, duplicate.Second, spec.Backends[duplicate.Second].Name, duplicate.ID)
+	case errors.As(err, &tooMany):
+		return tooLarge(config, tooMany.Points, fixedBytes(config)+packedBytes(tooMany.Points, len(config.Backends)))
+	case errors.As(err, &invalid):
+		field := strings.TrimSuffix(invalid.Field, ".id")
+		return refusef(v1alpha1.ReasonInvalidSpec, "spec.%s: %q: %s", field, invalid.Value, invalid.Reason)
+	default:
+		return refusef(v1alpha1.ReasonInvalidSpec, "spec: %v", err)
+	}
+}

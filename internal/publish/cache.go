@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// Annotations that exist only in the cache, in place of the payload.
+const (
+	seenContent  = "cache.ringwright.dev/content-digest"
+	seenSnapshot = "cache.ringwright.dev/snapshot-digest"
+)
+
+// CacheOptions says how ConfigMaps are cached: those of Ringwright only, without their payload.
+func CacheOptions() cache.ByObject {
+	return cache.ByObject{
+		Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright}),
+		Transform: StripPayload,
+	}
+}
+
+// StripPayload replaces the payload of a ConfigMap by its digests. The keys stay, so that foreign ones can be found; a
+// snapshot of a megabyte becomes two lines.
+func StripPayload(object any) (any, error) {
+	cm, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return nil, fmt.Errorf("stripping the payload of a %T, want a ConfigMap", object)
+	}
+	if _, done := cm.Annotations[seenContent]; done {
+		return cm, nil
+	}
+	annotations := maps.Clone(cm.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[seenContent] = plan.ContentDigest(cm.Data, cm.BinaryData)
+	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok {
+		annotations[seenSnapshot] = ring.Digest(snapshot)
+	}
+	cm.Annotations = annotations
+	cm.ManagedFields = nil
+	for key := range cm.Data {
+		cm.Data[key] = ""
+	}
+	for key := range cm.BinaryData {
+		cm.BinaryData[key] = nil
+	}
+	return cm, nil
+}

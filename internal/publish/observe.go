@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// Publisher reads and writes what is published for HashRings.
+type Publisher struct {
+	// Client reads ConfigMaps from a cache that was set up with [CacheOptions], and writes.
+	Client client.Client
+	// Live reads from the API server. It is asked only for names that the cache does not have: the ConfigMap of somebody
+	// else carries no label of ours and so is not in the cache.
+	Live client.Reader
+}
+
+// Seen is what the cluster holds of one ring, and what a write of it needs.
+type Seen struct {
+	plan.Observation
+	objects map[string]*corev1.ConfigMap
+}
+
+// Observe reads the three ConfigMaps of r.
+func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
+	seen := Seen{objects: map[string]*corev1.ConfigMap{}}
+	for name, into := range map[string]*plan.Object{
+		plan.SlotName(r.Name, routing.SlotA): &seen.SlotA,
+		plan.SlotName(r.Name, routing.SlotB): &seen.SlotB,
+		plan.RoutingName(r.Name):             &seen.Routing,
+	} {
+		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name})
+		if err != nil {
+			return Seen{}, fmt.Errorf("reading ConfigMap %s: %w", name, err)
+		}
+		*into = describe(r, name, cm)
+		if cm != nil {
+			seen.objects[name] = cm
+		}
+	}
+	return seen, nil
+}
+
+// get returns a ConfigMap without its payload, or nil where there is none.
+func (p *Publisher) get(ctx context.Context, key client.ObjectKey) (*corev1.ConfigMap, error) {
+	cm := &corev1.ConfigMap{}
+	err := p.Client.Get(ctx, key, cm)
+	if apierrors.IsNotFound(err) {
+		err = p.Live.Get(ctx, key, cm)
+	}
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	_, err = StripPayload(cm) // What comes from the cache is stripped already.
+	return cm, err
+}
+
+func describe(r *v1alpha1.HashRing, name string, cm *corev1.ConfigMap) plan.Object {
+	if cm == nil {
+		return plan.Object{Name: name}
+	}
+	owner := metav1.GetControllerOf(cm)
+	owned := owner != nil && owner.UID == r.UID
+	labelled := cm.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByRingwright && cm.Labels[v1alpha1.LabelRing] == r.Name
+	object := plan.Object{
+		Name: name, Holder: plan.Foreign,
+		ContentDigest: cm.Annotations[seenContent], SnapshotDigest: cm.Annotations[seenSnapshot],
+		Annotations: cm.Annotations, MetadataIntact: owned && labelled,
+	}
+	// The labels alone are enough: after a HashRing was deleted and made again, what is left of the first one is taken over.
+	if owned || labelled {
+		object.Holder = plan.Ours
+	}
+	return object
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+)
+
+// Write brings the ConfigMaps of r into the cluster, one after the other. It stops at the first failure: the order is
+// what keeps the routing file from naming a snapshot that is not there. A conflict means that seen is out of date.
+func (p *Publisher) Write(ctx context.Context, r *v1alpha1.HashRing, seen Seen, writes []plan.ConfigMap) error {
+	for _, cm := range writes {
+		if err := p.write(ctx, r, seen.objects[cm.Name], cm); err != nil {
+			return fmt.Errorf("writing ConfigMap %s: %w", cm.Name, err)
+		}
+	}
+	return nil
+}
+
+func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1.ConfigMap, cm plan.ConfigMap) error {
+	if old == nil {
+		claimed, err := p.claim(ctx, r, cm.Name)
+		if err != nil {
+			return err
+		}
+		old = claimed
+	}
+	version := old.ResourceVersion
+	if owner := metav1.GetControllerOf(old); owner != nil && owner.UID != r.UID {
+		next, err := p.adopt(ctx, r, old)
+		if err != nil {
+			return err
+		}
+		version = next
+	}
+	if taken := takeover(old, cm); taken != nil {
+		// Whoever added the entries owns them, so an apply without them leaves them there. Applying them with other values
+		// takes them over first; the apply below then drops them.
+		next, err := p.apply(ctx, r, *taken, version)
+		if err != nil {
+			return err
+		}
+		version = next
+	}
+	_, err := p.apply(ctx, r, cm, version)
+	return err
+}
+
+// claim creates an empty ConfigMap that carries nothing but whose it is. An apply cannot tell a ConfigMap that it creates
+// from one that somebody else created a moment ago; a create can.
+func (p *Publisher) claim(ctx context.Context, r *v1alpha1.HashRing, name string) (*corev1.ConfigMap, error) {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: r.Namespace, Labels: objectLabels(r), OwnerReferences: ownerReferences(r),
+	}}
+	err := p.Client.Create(ctx, cm, client.FieldOwner(v1alpha1.FieldManager))
+	return cm, err
+}
+
+// adopt replaces the owner, a HashRing of the same name that is gone, and returns the new version. An apply could not: an
+// owner reference goes away only with all its owners, and the create that claimed the object is one of them.
+func (p *Publisher) adopt(ctx context.Context, r *v1alpha1.HashRing, old *corev1.ConfigMap) (string, error) {
+	// Applying to a copy that has only metadata keeps the patch free of the payload, which the cache does not have.
+	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: old.Namespace, Name: old.Name, ResourceVersion: old.ResourceVersion, OwnerReferences: old.OwnerReferences,
+	}}
+	before.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	after := before.DeepCopy()
+	after.OwnerReferences = ownerReferences(r)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := p.Client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldManager))
+	return after.ResourceVersion, err
+}
+
+func ownerReferences(r *v1alpha1.HashRing) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "HashRing", Name: r.Name, UID: r.UID, Controller: ptr.To(true),
+	}}
+}
+
+// apply writes cm over the object at version and returns the version that it then has.
+func (p *Publisher) apply(ctx context.Context, r *v1alpha1.HashRing, cm plan.ConfigMap, version string) (string, error) {
+	configuration := applycorev1.ConfigMap(cm.Name, r.Namespace).
+		WithResourceVersion(version).
+		WithLabels(objectLabels(r)).
+		WithAnnotations(cm.Annotations).
+		WithOwnerReferences(applymetav1.OwnerReference().
+			WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind("HashRing").WithName(r.Name).WithUID(r.UID).WithController(true)).
+		WithData(cm.Data).
+		WithBinaryData(cm.BinaryData)
+	err := p.Client.Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	return ptr.Deref(configuration.ResourceVersion, ""), err
+}
+
+func objectLabels(r *v1alpha1.HashRing) map[string]string {
+	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelRing: r.Name}
+}
+
+// takeover returns what to apply before cm where the payload has entries that cm does not have: those entries with values
+// that nobody else would have chosen, and what of cm does not get in their way. Nil where there are none.
+func takeover(old *corev1.ConfigMap, cm plan.ConfigMap) *plan.ConfigMap {
+	taken := plan.ConfigMap{Name: cm.Name, Annotations: cm.Annotations, Data: map[string]string{}, BinaryData: map[string][]byte{}}
+	for key := range old.Data {
+		if _, ours := cm.Data[key]; !ours {
+			taken.Data[key] = removal
+		}
+	}
+	for key := range old.BinaryData {
+		if _, ours := cm.BinaryData[key]; !ours {
+			taken.BinaryData[key] = []byte(removal)
+		}
+	}
+	if len(taken.Data)+len(taken.BinaryData) == 0 {
+		return nil
+	}
+	for key, value := range cm.Data {
+		if _, inTheWay := taken.BinaryData[key]; !inTheWay {
+			taken.Data[key] = value
+		}
+	}
+	for key, value := range cm.BinaryData {
+		if _, inTheWay := taken.Data[key]; !inTheWay {
+			taken.BinaryData[key] = value
+		}
+	}
+	return &taken
+}
+
+// removal is the value of an entry that is about to be dropped.
+const removal = "removed by " + v1alpha1.FieldManager + "\n"

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/manager"
+)
+
+var _ = Describe("the installed operator", func() {
+	It("is ready, and alive", func() {
+		for _, probe := range []string{"healthz", "readyz"} {
+			Eventually(func() (int, error) { return status("http://"+operator.probes+"/"+probe, "") }).Should(Equal(http.StatusOK))
+		}
+	})
+
+	It("shows metrics to those who may read them", func(ctx SpecContext) {
+		url := "https://" + operator.metrics + "/metrics"
+		Eventually(func() (int, error) { return status(url, "") }).Should(Equal(http.StatusUnauthorized))
+		namespace := newNamespace(ctx)
+		Expect(status(url, token(ctx, namespace, "stranger"))).To(Equal(http.StatusForbidden))
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "ringwright-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "prometheus"}},
+		}
+		Expect(admin.Create(ctx, binding)).To(Succeed())
+		Eventually(func() (int, error) { return status(url, token(ctx, namespace, "prometheus")) }).Should(Equal(http.StatusOK))
+	})
+
+	It("holds its Lease under a readable name and gives it up when it stops", func(ctx SpecContext) {
+		key := client.ObjectKey{Namespace: systemNamespace, Name: "ringwright-manager"}
+		lease := &coordinationv1.Lease{}
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, key, lease)).To(Succeed())
+			g.Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
+			g.Expect(*lease.Spec.HolderIdentity).NotTo(BeEmpty())
+		}).Should(Succeed())
+		host, err := os.Hostname()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(*lease.Spec.HolderIdentity).To(HavePrefix(host + "_"))
+		operator.stop()
+		Expect(admin.Get(ctx, key, lease)).To(Succeed())
+		Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "a successor would have to wait until the lease runs out")
+		operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+	})
+
+	It("goes on after a restart without writing anything", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "restarted", 7)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		before := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		operator.stop()
+		operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+		probe := newRing(r.Namespace, "probe", 2) // Published only after all that was there has been looked at once.
+		Expect(admin.Create(ctx, probe)).To(Succeed())
+		settled(ctx, probe, v1alpha1.ReasonRingPublished)
+		after := &v1alpha1.HashRing{}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(r), after)).To(Succeed())
+		Expect(after.ResourceVersion).To(Equal(before.ResourceVersion))
+	})
+
+	It("is shown by kubectl get with the columns that matter", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "shown", 3)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		table := tableOf(ctx, r.Namespace)
+		var columns []string
+		for _, column := range table.ColumnDefinitions {
+			if column.Priority == 0 {
+				columns = append(columns, column.Name)
+			}
+		}
+		Expect(columns).To(Equal([]string{"Name", "Algorithm", "Placed", "Total", "Points", "Max/Avg", "Revision", "Ready", "Age"}))
+		Expect(table.Rows[0].Cells[:8]).To(HaveExactElements("shown", "V2", BeEquivalentTo(3), BeEquivalentTo(3), BeEquivalentTo(480), Not(BeEmpty()), BeEquivalentTo(1), "True"))
+	})
+})
+
+// The roles are compared with the audit log at the end: by then the operator has done all that it ever does.
+var _ = AfterSuite(func(ctx SpecContext) {
+	if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) > 0 || admin == nil {
+		return // A part of the tests needs a part of the roles.
+	}
+	used := requestsOfOperator()
+	granted := map[string]bool{}
+	for _, name := range []string{"ringwright-manager-role", "ringwright-metrics-auth-role"} {
+		role := &rbacv1.ClusterRole{}
+		Expect(admin.Get(ctx, client.ObjectKey{Name: name}, role)).To(Succeed())
+		addRules(granted, role.Rules)
+	}
+	role := &rbacv1.Role{}
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: "ringwright-leader-election-role"}, role)).To(Succeed())
+	addRules(granted, role.Rules)
+	for request := range used {
+		Expect(granted).To(HaveKey(request), "the operator needs what no role grants")
+	}
+	for rule := range granted {
+		// A client that can stream a list by a watch falls back to list where the API server cannot.
+		if streamed := "watch" + strings.TrimPrefix(rule, "list"); strings.HasPrefix(rule, "list ") && used[streamed] {
+			continue
+		}
+		Expect(used).To(HaveKey(rule), "a role grants what the operator does not need")
+	}
+})
+
+func addRules(granted map[string]bool, rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted[fmt.Sprintf("%s %s/%s", verb, group, resource)] = true
+				}
+			}
+		}
+	}
+}
+
+// requestsOfOperator reads the audit log: every verb and resource that the operator's service account asked for. A request
+// that was forbidden fails the test.
+func requestsOfOperator() map[string]bool {
+	GinkgoHelper()
+	file, err := os.Open(auditLog)
+	Expect(err).NotTo(HaveOccurred())
+	defer file.Close()
+	used := map[string]bool{}
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var event auditv1.Event
+		Expect(json.Unmarshal(scanner.Bytes(), &event)).To(Succeed())
+		if event.ObjectRef == nil {
+			continue // Discovery.
+		}
+		resource := event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			resource += "/" + event.ObjectRef.Subresource
+		}
+		request := fmt.Sprintf("%s %s/%s", event.Verb, event.ObjectRef.APIGroup, resource)
+		Expect(event.ResponseStatus.Code).NotTo(BeEquivalentTo(http.StatusForbidden), request)
+		used[request] = true
+	}
+	Expect(scanner.Err()).NotTo(HaveOccurred())
+	Expect(used).NotTo(BeEmpty())
+	return used
+}
+
+// status asks for a URL and returns the status code.
+func status(url, token string) (int, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	c := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := c.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if response.StatusCode == http.StatusOK && strings.HasSuffix(url, "/metrics") && !strings.Contains(string(body), "controller_runtime_reconcile_total") {
+		return 0, fmt.Errorf("the metrics lack those of the controller")
+	}
+	return response.StatusCode, err
+}
+
+// token makes a service account and returns a token for it.
+func token(ctx context.Context, namespace, name string) string {
+	GinkgoHelper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, account))).To(Succeed())
+	request := &authenticationv1.TokenRequest{}
+	Expect(admin.SubResource("token").Create(ctx, account, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// tableOf asks for HashRings in the form in which kubectl get asks.
+func tableOf(ctx context.Context, namespace string) *metav1.Table {
+	GinkgoHelper()
+	config := rest.CopyConfig(controlPlane.Config())
+	config.GroupVersion, config.APIPath = &v1alpha1.GroupVersion, "/apis"
+	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
+	c, err := rest.RESTClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	raw, err := c.Get().Namespace(namespace).Resource("hashrings").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	table := &metav1.Table{}
+	Expect(json.Unmarshal(raw, table)).To(Succeed())
+	return table
+}

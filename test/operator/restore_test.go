@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operator_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/controller"
+	"github.com/ringwright/ringwright/internal/publish"
+)
+
+var _ = Describe("restoration", func() {
+	var r *v1alpha1.HashRing
+	var before map[string]*corev1.ConfigMap
+
+	BeforeEach(func(ctx SpecContext) {
+		r = newRing(newNamespace(ctx), "restored", 5)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(6) })
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		before = published(ctx, r)
+	})
+
+	// restored waits until everything is as it was: payload, labels, annotations, owner.
+	restored := func(ctx context.Context) {
+		GinkgoHelper()
+		Eventually(func(g Gomega) {
+			for part, want := range before {
+				got := &corev1.ConfigMap{}
+				g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(want), got)).To(Succeed())
+				g.Expect(payload(got)).To(Equal(payload(want)), part)
+				g.Expect(got.Labels).To(Equal(want.Labels), part)
+				g.Expect(got.OwnerReferences).To(Equal(want.OwnerReferences), part)
+				for key, value := range want.Annotations {
+					g.Expect(got.Annotations).To(HaveKeyWithValue(key, value), part)
+				}
+			}
+		}).Should(Succeed())
+		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		Expect(got.Status.Active.Revision).To(Equal(int64(2)))
+		Expect(got.Status.Routing.Generation).To(Equal(int64(2)))
+	}
+
+	change := func(ctx context.Context, part string, change func(*corev1.ConfigMap)) {
+		GinkgoHelper()
+		cm := before[part].DeepCopy()
+		change(cm)
+		Expect(admin.Update(ctx, cm, client.FieldOwner("somebody"))).To(Succeed())
+	}
+
+	DescribeTable("brings back what was", func(ctx SpecContext, damage func(context.Context)) {
+		damage(ctx)
+		restored(ctx)
+	},
+		Entry("deleted, the snapshot", func(ctx context.Context) { Expect(admin.Delete(ctx, before["a"])).To(Succeed()) }),
+		Entry("deleted, everything", func(ctx context.Context) {
+			for _, cm := range before {
+				Expect(admin.Delete(ctx, cm)).To(Succeed())
+			}
+		}),
+		Entry("edited, the snapshot", func(ctx context.Context) {
+			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.BinaryData["ring-a.snap"][100] ^= 1 })
+		}),
+		Entry("edited, the routing file", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) { cm.Data["routing.json"] = "{}" })
+		}),
+		Entry("emptied", func(ctx context.Context) {
+			change(ctx, "b", func(cm *corev1.ConfigMap) { cm.BinaryData = nil })
+		}),
+		Entry("moved from binaryData to data", func(ctx context.Context) {
+			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.BinaryData, cm.Data = nil, map[string]string{"ring-a.snap": "text"} })
+		}),
+		Entry("added to", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) {
+				cm.Data["extra"], cm.BinaryData = "x", map[string][]byte{"more": []byte("y")}
+			})
+		}),
+		Entry("stripped of annotations", func(ctx context.Context) {
+			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+		}),
+		Entry("stripped of its labels, and with that out of the operator's sight", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) { cm.Labels = nil })
+		}),
+		Entry("stripped of its owner", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil })
+		}),
+	)
+})
+
+// countedWrites is what a reconcile wrote.
+type countedWrites struct {
+	writes []string
+	result ctrl.Result
+	err    error
+}
+
+// reconcileOnce reconciles r with a reconciler of its own that writes down what it writes. fail, if not nil, may make a
+// write fail before it reaches the API server.
+func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) error) *countedWrites {
+	GinkgoHelper()
+	counted := &countedWrites{}
+	count := func(what string) error {
+		counted.writes = append(counted.writes, what)
+		if fail == nil {
+			return nil
+		}
+		return fail(len(counted.writes))
+	}
+	c := interceptor.NewClient(admin, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
+			if err := count("create " + object.GetName()); err != nil {
+				return err
+			}
+			return c.Create(ctx, object, opts...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if err := count("apply"); err != nil {
+				return err
+			}
+			return c.Apply(ctx, object, opts...)
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+			if err := count("apply " + sub); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Apply(ctx, object, opts...)
+		},
+	})
+	reconciler := &controller.HashRingReconciler{
+		Client: c, Publisher: &publish.Publisher{Client: c, Live: admin}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
+	}
+	counted.result, counted.err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
+	return counted
+}
