@@ -70,6 +70,12 @@ build: ## Build the programs into bin/.
 	mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
 
+.PHONY: demo
+demo: ## Run everything on this machine until Ctrl-C; with ONCE=1 run through, check, and exit.
+	@assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
+		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo $(if $(filter 1,$(ONCE)),-once)
+
 ## Checks
 
 .PHONY: verify
@@ -95,6 +101,10 @@ fuzz: ## Fuzz each target for FUZZTIME (30s).
 bench: ## Run the benchmarks: BENCH (.), BENCHTIME (1s), COUNT (1).
 	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem \
 		$$(hack/packages-with.sh Benchmark)
+
+.PHONY: bars
+bars: ## Measure each claim of size and speed, and fail if one is short.
+	@go run ./hack/bars
 
 .PHONY: bench-compare
 bench-compare: ## Compare the benchmarks of BASE (main) with those of the working tree.

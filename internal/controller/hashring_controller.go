@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
@@ -87,6 +88,10 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 	}
 	out.decision = plan.Decide(ring, seen.Observation, out.now)
 	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
+	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 {
+		log.FromContext(ctx).Info("Published", "revision", p.Revision, "digest", out.decision.Desired.Ring.Digest(),
+			"routingGeneration", p.Generation, "configMaps", len(out.decision.Writes), "restored", out.decision.Restores)
+	}
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -98,8 +99,10 @@ func payload(cm *corev1.ConfigMap) map[string]string {
 }
 
 var _ = Describe("publication", func() {
-	It("publishes every sample, with the bytes of an offline build", func(ctx SpecContext) {
+	It("publishes every sample, with the bytes of kubectl hashring build", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
+		plugin := filepath.Join(GinkgoT().TempDir(), "kubectl-hashring")
+		run("go", "build", "-o", plugin, filepath.Join(root, "cmd", "kubectl-hashring"))
 		samples, err := filepath.Glob(filepath.Join(root, "config", "samples", "hashring_*.yaml"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(len(samples)).To(BeNumerically(">=", 4))
@@ -113,6 +116,13 @@ var _ = Describe("publication", func() {
 			Expect(admin.Create(ctx, r)).To(Succeed())
 			got := settled(ctx, r, v1alpha1.ReasonRingPublished)
 			checkPublication(ctx, got)
+			out := GinkgoT().TempDir()
+			run(plugin, "build", "-f", path, "-o", out)
+			for _, part := range []string{"a", "b"} {
+				offline, err := os.ReadFile(filepath.Join(out, "ring-"+part+".snap"))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(published(ctx, got)[part].BinaryData["ring-"+part+".snap"]).To(Equal(offline), part)
+			}
 		}
 	})
 
@@ -256,6 +266,12 @@ var _ = Describe("publication", func() {
 		}).Should(Succeed())
 	})
 })
+
+func run(name string, args ...string) {
+	GinkgoHelper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s", out)
+}
 
 // checkPublication checks what pods and people see of a published ring against its spec and status.
 func checkPublication(ctx context.Context, r *v1alpha1.HashRing) {
