@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/ringwright/ringwright/internal/agent"
+	"github.com/ringwright/ringwright/pkg/ringclient"
+)
+
+// withoutTimes checks that the named fields are times and removes them.
+func withoutTimes(t *testing.T, object map[string]any, fields ...string) map[string]any {
+	t.Helper()
+	for _, field := range fields {
+		text, _ := object[field].(string)
+		if _, err := time.Parse(time.RFC3339Nano, text); err != nil || !strings.HasSuffix(text, "Z") {
+			t.Errorf("%s is %v, not a time in UTC", field, object[field])
+		}
+		delete(object, field)
+	}
+	return object
+}
+
+func TestStatusOfRing(t *testing.T) {
+	dir := t.TempDir()
+	r := names(t, "one", "two")
+	publish(t, dir, 41, r)
+	client, base := serveDir(t, dir)
+	for range 3 {
+		get(t, base+"/v1/lookup?key=a")
+	}
+	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt")
+	counters := got["counters"].(map[string]any)
+	if seconds := counters["loadSeconds"].(float64); seconds <= 0 || seconds > 60 {
+		t.Errorf("loading took %v seconds", seconds)
+	}
+	delete(counters, "loadSeconds")
+	want := map[string]any{
+		"ready": true, "ring": "cdn/edge", "generation": 41.0, "digest": r.Digest(), "version": "V2", "backends": 2.0,
+		"points": float64(r.PointCount()),
+		"counters": map[string]any{
+			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "bytesHeld": float64(client.Stats().BytesHeld),
+		},
+		"build": map[string]any{"version": "v1.2.3", "go": runtime.Version()},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestProbesAndStatusThroughFailures starts without a ring, gets one, and then a file that cannot be used.
+func TestProbesAndStatusThroughFailures(t *testing.T) {
+	dir := t.TempDir()
+	client, base := serveDir(t, dir)
+	missing := filepath.Join(dir, "routing.json")
+	checkProbe(t, base+"/healthz", http.StatusOK, "ok")
+	checkProbe(t, base+"/readyz", http.StatusServiceUnavailable, missing)
+	checkProbe(t, base+"/v1/lookup?key=a", http.StatusServiceUnavailable, "no ring is loaded yet")
+	status := get(t, base+"/v1/status").object(t)
+	if _, hasRing := status["ring"]; status["ready"] != false || hasRing {
+		t.Errorf("status without a ring: %v", status)
+	}
+
+	publish(t, dir, 2, names(t, "one"))
+	if err := client.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkProbe(t, base+"/readyz", http.StatusOK, "ready")
+
+	publish(t, dir, 1, names(t, "two"))
+	eventually(t, "the failure", func() bool { return client.Stats().LoadErrors[ringclient.ReasonRegression] > 0 })
+	checkProbe(t, base+"/readyz", http.StatusOK, "ready")
+	checkProbe(t, base+"/v1/lookup?key=a", http.StatusOK, `"id":"one"`)
+	got := withoutTimes(t, get(t, base+"/v1/status").object(t)["lastError"].(map[string]any), "time")
+	want := map[string]any{
+		"reason": "regression", "message": missing + ": its generation is 1, the loaded one is 2",
+		"file": missing, "value": "1", "limit": "2", "current": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("last error (-want +got):\n%s", diff)
+	}
+}
+
+func checkProbe(t *testing.T, url string, status int, part string) {
+	t.Helper()
+	if got := get(t, url); got.status != status || !strings.Contains(got.body, part) {
+		t.Errorf("%s: %d %s, want %d and %q", url, got.status, got.body, status, part)
+	}
+}
+
+// TestStatusWarnsWithoutEvents has a directory that does not exist and so cannot be watched.
+func TestStatusWarnsWithoutEvents(t *testing.T) {
+	_, base := serveDir(t, filepath.Join(t.TempDir(), "none"))
+	warnings, _ := get(t, base+"/v1/status").object(t)["warnings"].([]any)
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].(string), "no file events") {
+		t.Errorf("warnings: %v", warnings)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	dir := t.TempDir()
+	r := names(t, "one", "two")
+	client, base := serveDir(t, dir)
+	if cold := get(t, base+"/metrics").body; strings.Contains(cold, "ringwright_client_ring_info") {
+		t.Error("there is a ring before one is loaded")
+	}
+	publish(t, dir, 41, r)
+	if err := client.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	get(t, base+"/v1/lookup?key=a")
+	get(t, base+"/v1/lookup")
+	get(t, base+"/any/path")
+	got := get(t, base+"/metrics").body
+	for _, line := range []string{
+		"ringwright_client_loads_total 1\n",
+		`ringwright_client_load_errors_total{reason="digest"} 0` + "\n",
+		"ringwright_client_load_duration_seconds_count 1\n",
+		"ringwright_client_load_duration_seconds_sum ",
+		"ringwright_client_selections_total 1\n",
+		"ringwright_client_failing 0\n",
+		"ringwright_client_bytes_held ",
+		`ringwright_client_generation{ring="cdn/edge"} 41` + "\n",
+		fmt.Sprintf(`ringwright_client_ring_info{digest=%q,ring="cdn/edge",version="V2"} 1`+"\n", r.Digest()),
+		`ringwright_client_backends{ring="cdn/edge"} 2` + "\n",
+		fmt.Sprintf(`ringwright_client_points{ring="cdn/edge"} %d`+"\n", r.PointCount()),
+		`ringwright_client_loaded_timestamp_seconds{ring="cdn/edge"} `,
+		`ringwright_agent_http_request_duration_seconds_count{code="200",method="get",path="/v1/lookup"} 1` + "\n",
+		`ringwright_agent_http_request_duration_seconds_count{code="400",method="get",path="/v1/lookup"} 1` + "\n",
+		`ringwright_agent_http_request_duration_seconds_count{code="404",method="get",path="other"} 1` + "\n",
+		"go_goroutines ",
+		"process_start_time_seconds ",
+	} {
+		if !strings.Contains(got, line) {
+			t.Errorf("no %q in the metrics", line)
+		}
+	}
+	for _, reason := range ringclient.Reasons() {
+		if !strings.Contains(got, fmt.Sprintf("ringwright_client_load_errors_total{reason=%q} ", reason)) {
+			t.Errorf("reason %s is not in the metrics", reason)
+		}
+	}
+}
+
+func TestMetricsFollowConventions(t *testing.T) {
+	dir := t.TempDir()
+	publish(t, dir, 1, names(t, "one"))
+	client, _ := serveDir(t, dir)
+	registry, _ := agent.NewRegistry(client)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
