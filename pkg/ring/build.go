@@ -3,6 +3,7 @@
 package ring
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -16,7 +17,8 @@ func Build(c Config) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(t.encode(t.place()))
+	points := t.place()
+	return Open(t.encode(points, t.trim(points, c.Previous)))
 }
 
 // point is a hash and, in the low 32 bits, the backend that has it: ordered as the ring is.
@@ -50,7 +52,26 @@ func (t *table) place() []point {
 		sortBucket(points[start:end])
 		start = end
 	}
+	if t.algorithm.Version == V3 {
+		t.mixTies(points)
+	}
 	return points
+}
+
+// mixTies puts tied points of V3 into an order that favours nobody.
+func (t *table) mixTies(points []point) {
+	for start := 0; start < len(points); {
+		end := start + 1
+		for end < len(points) && points[end].hash() == points[start].hash() {
+			end++
+		}
+		if tied := points[start:end]; len(tied) > 1 {
+			slices.SortFunc(tied, func(a, b point) int {
+				return cmp.Compare(tieRank(a.hash(), t.sums[a.backend()]), tieRank(b.hash(), t.sums[b.backend()]))
+			})
+		}
+		start = end
+	}
 }
 
 // sortBucket sorts in place. Buckets hold about five points, so insertion is fastest; the general sort is for the ring

@@ -27,7 +27,7 @@ func reencode(t *testing.T, r *Ring) []byte {
 	for range r.PointCount() {
 		points = append(points, c.next())
 	}
-	return table.encode(points)
+	return table.encode(points, nil)
 }
 
 // checkCanonical is the property encode(decode(b)) = b, for snapshots without optional sections, which no encoder writes.
@@ -110,7 +110,7 @@ func TestPointsOfABackendAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(table.encode([]point{newPoint(7, 0), newPoint(8, 1), newPoint(9, 1)}))
+	_, err = Open(table.encode([]point{newPoint(7, 0), newPoint(8, 1), newPoint(9, 1)}, nil))
 	if err == nil || !strings.Contains(err.Error(), `backend "a" has 1 points, its weight of 1000000 gives 2000000`) {
 		t.Errorf("one point of two million: error %v", err)
 	}
@@ -121,7 +121,7 @@ func TestFormatErrorsAreShort(t *testing.T) {
 	for _, identity := range []Identity{IdentityAddress, IdentityNGINX, IdentityName} {
 		table := &table{algorithm: Algorithm{Version: V2, PointsPerWeight: 1}, identity: identity, weights: []uint32{0},
 			zones: []string{""}, ids: []id{{text: "x:" + strings.Repeat("0", 1<<20)}}}
-		_, err := Open(table.encode(nil))
+		_, err := Open(table.encode(nil, nil))
 		if formatError := (*FormatError)(nil); !errors.As(err, &formatError) || len(err.Error()) > 2000 {
 			t.Errorf("%s: an error of %d bytes", identity, len(fmt.Sprint(err)))
 		}
@@ -134,7 +134,7 @@ func TestErrorsNameTheEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot := table.encode([]point{newPoint(9, 0), newPoint(8, 0), newPoint(10, 0)})
+	snapshot := table.encode([]point{newPoint(9, 0), newPoint(8, 0), newPoint(10, 0)}, nil)
 	_, err = Open(snapshot)
 	formatError := (*FormatError)(nil)
 	points := pointsHeader + groupBytes + 11 + entrySlack // One group of buckets, three entries of 28 bits.

@@ -2,7 +2,10 @@
 
 package ring
 
-import "hash/crc32"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // Hash returns the position of a key on the ring: its CRC-32 (IEEE).
 func Hash(key []byte) uint32 { return crc32.ChecksumIEEE(key) }
@@ -59,4 +62,36 @@ func makeSlicing() (t [4][256]uint32) {
 // crcWord passes the word x, already combined with the register, through the register.
 func crcWord(x uint32) uint32 {
 	return slicing[3][x&0xff] ^ slicing[2][x>>8&0xff] ^ slicing[1][x>>16&0xff] ^ slicing[0][x>>24]
+}
+
+// chainSums returns for each backend in ring order the CRC-32 that starts its chain: that of its hash input. V3 gives a
+// backend whose sum is the fixed point, or that of a backend before it, the sum of its hash input behind which stand two
+// zero bytes and the number of the attempt in four bytes, from 1 on.
+func chainSums(version Version, identity Identity, ids []id) []uint32 {
+	sums := make([]uint32, len(ids))
+	taken := make(map[uint32]bool, len(ids))
+	buf := make([]byte, 0, MaxNameBytes+16)
+	for i, id := range ids {
+		buf = identity.hashInput(buf[:0], id)
+		sums[i] = crc32.ChecksumIEEE(buf)
+		if version != V3 {
+			continue
+		}
+		for attempt := uint32(1); taken[sums[i]] || sums[i] == FixedPoint; attempt++ {
+			sums[i] = crc32.ChecksumIEEE(binary.LittleEndian.AppendUint32(append(buf, 0, 0), attempt))
+		}
+		taken[sums[i]] = true
+	}
+	return sums
+}
+
+// tieRank orders backends that have the point hash in common, by the checksums that start their chains: the finaliser of
+// MurmurHash3, which maps different inputs to different outputs.
+func tieRank(hash, sum uint32) uint32 {
+	x := hash ^ sum
+	x ^= x >> 16
+	x *= 0x85ebca6b
+	x ^= x >> 13
+	x *= 0xc2b2ae35
+	return x ^ x>>16
 }

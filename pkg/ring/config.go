@@ -5,7 +5,6 @@ package ring
 import (
 	"cmp"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strconv"
 )
@@ -18,6 +17,8 @@ const (
 	MaxWeight = 1_000_000
 	// MaxPointsPerWeight is the largest Algorithm.PointsPerWeight.
 	MaxPointsPerWeight = 100_000
+	// MaxViews is how many views a V3 ring can declare.
+	MaxViews = 64
 	// MaxFeatures is how many features a ring can have.
 	MaxFeatures = 64
 	// DefaultMaxPoints is the limit of the total number of points where Config.MaxPoints is zero.
@@ -27,6 +28,12 @@ const (
 	// MaxNameBytes is how long a backend's identity without its port, a zone or a feature name can be.
 	MaxNameBytes = 253
 )
+
+// minPoints is how many points a backend of a V3 ring has at the least, unless it is drained.
+const minPoints = 4
+
+// million is what Algorithm.MaxImbalance counts in.
+const million = 1_000_000
 
 // V1PointsPerWeight is the only number of points for each unit of weight that V1 takes, as NGINX and pingora have it.
 const V1PointsPerWeight = 160
@@ -42,17 +49,28 @@ const (
 	// V2 places as pingora-ketama v2 does. Where several backends have the same point, the first in ring order owns it:
 	// IPv4 before IPv6, then by the bytes of the address, then by port.
 	V2 Version = 2
+	// V3 places at the points of V1 and V2, as many as PointsPerWeight and WeightUnit say, and then trims: it leaves out the
+	// points that do most harm to the balance, until no backend of a declared view has more than MaxImbalance above its
+	// share. Where several backends have the same point, a mix of hash and backend decides, which favours nobody; a backend
+	// on the fixed point or in another's shadow gets a chain of its own.
+	V3 Version = 3
 )
 
-// String returns "V1" or "V2".
+// String returns "V1", "V2" or "V3".
 func (v Version) String() string { return "V" + strconv.Itoa(int(v)) }
 
 // Algorithm says how many points a backend gets and how ties are decided.
 type Algorithm struct {
-	// Version is V1 or V2.
+	// Version is V1, V2 or V3.
 	Version Version
 	// PointsPerWeight is how many points each unit of weight gets, 1 to MaxPointsPerWeight; 160 with V1.
 	PointsPerWeight uint32
+	// WeightUnit is the weight that gets PointsPerWeight points, 1 to MaxWeight, with V3 only: 40 points for a weight of 625.
+	// A backend has PointsPerWeight × weight / WeightUnit points, rounded, and at least minPoints.
+	WeightUnit uint32
+	// MaxImbalance is how much of its share a backend may have too much, in millionths, 1 to 1,000,000, with V3 only: 10,000
+	// is 1 %. Where it cannot be reached, trimming stops at what can.
+	MaxImbalance uint32
 }
 
 // Backend is one server of a [Config].
@@ -75,6 +93,13 @@ type Config struct {
 	Backends  []Backend
 	// Features names every feature that a [View] can ask for, whether or not a backend has it.
 	Features []string
+	// Views are the sets of features, each in any order, for which points are trimmed, with V3 only. The view of all backends
+	// is always one of them. Other combinations are looked up untrimmed.
+	Views [][]string
+	// Previous is the ring before this one, if it was V3: what it has trimmed stays trimmed as far as that is useful, so that
+	// a small change moves few keys. It is an input like the others: the same Config with the same Previous gives the same
+	// bytes.
+	Previous *Ring
 	// MaxPoints limits the total number of points; 0 is DefaultMaxPoints. It is no part of the ring.
 	MaxPoints uint64
 }
@@ -84,11 +109,12 @@ type table struct {
 	algorithm Algorithm
 	identity  Identity
 	ids       []id
-	sums      []uint32 // CRC-32 of the hash inputs
 	weights   []uint32
 	zones     []string
 	features  []string
 	members   []bitmap // by feature
+	views     []uint64 // the declared views as sets of features, ascending; none but with V3
+	sums      []uint32 // the checksums that start the chains
 	points    uint32
 }
 
@@ -107,28 +133,29 @@ func newTable(c Config) (*table, error) {
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Or(ids[i].compare(ids[j]), cmp.Compare(i, j)) })
 	t := &table{algorithm: c.Algorithm, identity: c.Identity, features: slices.Sorted(slices.Values(c.Features))}
-	var input []byte
 	for k, i := range order {
 		if k > 0 && ids[i].text == ids[order[k-1]].text {
 			return nil, &DuplicateError{ID: ids[i].text, First: order[k-1], Second: i}
 		}
-		input = t.identity.hashInput(input[:0], ids[i])
 		t.ids = append(t.ids, ids[i])
-		t.sums = append(t.sums, crc32.ChecksumIEEE(input))
 		t.weights = append(t.weights, c.Backends[i].Weight)
 		t.zones = append(t.zones, c.Backends[i].Zone)
 	}
 	if err := t.setMembers(c, order); err != nil {
 		return nil, err
 	}
+	if err := t.setViews(c.Views); err != nil {
+		return nil, err
+	}
+	t.sums = chainSums(t.algorithm.Version, t.identity, t.ids)
 	return t, t.setPoints(c.MaxPoints)
 }
 
 func checkLimits(c Config) error {
 	a := c.Algorithm
 	switch {
-	case a.Version != V1 && a.Version != V2:
-		return &ConfigError{"algorithm.version", a.Version.String(), "not one of V1, V2"}
+	case a.Version < V1 || a.Version > V3:
+		return &ConfigError{"algorithm.version", a.Version.String(), "not one of V1, V2, V3"}
 	case a.PointsPerWeight < 1 || a.PointsPerWeight > MaxPointsPerWeight:
 		return &ConfigError{"algorithm.pointsPerWeight", fmt.Sprint(a.PointsPerWeight), fmt.Sprintf("not within 1 to %d", MaxPointsPerWeight)}
 	case a.Version == V1 && a.PointsPerWeight != V1PointsPerWeight:
@@ -140,7 +167,30 @@ func checkLimits(c Config) error {
 	case c.MaxPoints > HardMaxPoints:
 		return &ConfigError{"maxPoints", fmt.Sprint(c.MaxPoints), fmt.Sprintf("the limit is %d", HardMaxPoints)}
 	}
+	if err := checkTrimming(a, len(c.Views)); err != nil {
+		return err
+	}
 	return checkFeatureNames(c.Features)
+}
+
+// checkTrimming checks what belongs to V3 and to no other version.
+func checkTrimming(a Algorithm, views int) error {
+	trims := a.Version == V3
+	switch {
+	case !trims && a.WeightUnit != 0:
+		return &ConfigError{"algorithm.weightUnit", fmt.Sprint(a.WeightUnit), "only V3 has it"}
+	case !trims && a.MaxImbalance != 0:
+		return &ConfigError{"algorithm.maxImbalance", fmt.Sprint(a.MaxImbalance), "only V3 has it"}
+	case !trims && views > 0:
+		return &ConfigError{"views", fmt.Sprintf("%d views", views), "only V3 has them"}
+	case trims && (a.WeightUnit < 1 || a.WeightUnit > MaxWeight):
+		return &ConfigError{"algorithm.weightUnit", fmt.Sprint(a.WeightUnit), fmt.Sprintf("not within 1 to %d", MaxWeight)}
+	case trims && (a.MaxImbalance < 1 || a.MaxImbalance > million):
+		return &ConfigError{"algorithm.maxImbalance", fmt.Sprint(a.MaxImbalance), fmt.Sprintf("not within 1 to %d millionths", million)}
+	case views > MaxViews:
+		return &ConfigError{"views", fmt.Sprintf("%d views", views), fmt.Sprintf("the limit is %d", MaxViews)}
+	}
+	return nil
 }
 
 func checkFeatureNames(features []string) error {
@@ -202,11 +252,11 @@ func (t *table) setPoints(limit uint64) error {
 	if limit == 0 {
 		limit = DefaultMaxPoints
 	}
-	var weight uint64
+	var weight, points uint64
 	for _, w := range t.weights {
 		weight += uint64(w)
+		points += t.algorithm.quota(w)
 	}
-	points := weight * uint64(t.algorithm.PointsPerWeight)
 	if points > limit {
 		return &TooManyPointsError{Points: points, Limit: limit, Weight: weight}
 	}
@@ -218,7 +268,17 @@ func (t *table) setPoints(limit uint64) error {
 }
 
 // quota returns how many points the weight of backend i gives it.
-func (t *table) quota(i int) int { return int(t.weights[i]) * int(t.algorithm.PointsPerWeight) }
+func (t *table) quota(i int) int { return int(t.algorithm.quota(t.weights[i])) }
+
+// quota returns how many points a backend of this weight gets.
+func (a Algorithm) quota(weight uint32) uint64 {
+	points := uint64(weight) * uint64(a.PointsPerWeight)
+	if a.Version != V3 || weight == 0 {
+		return points
+	}
+	unit := uint64(a.WeightUnit)
+	return max((points+unit/2)/unit, minPoints)
+}
 
 // checkName returns why s cannot be a name, or "".
 func checkName(s string) string {

@@ -22,7 +22,7 @@ func Open(snapshot []byte) (*Ring, error) {
 	}
 	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot}}
 	for _, step := range []func() error{
-		d.checkFrame, d.readHeader, d.readSectionTable, d.readBackends, d.readFeatures, d.readPoints,
+		d.checkFrame, d.readHeader, d.readSectionTable, d.readBackends, d.readFeatures, d.readPoints, d.readViews,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -84,6 +84,7 @@ func (d *decoder) readHeader() error {
 	r.identity = Identity(d.data[atIdentity])
 	r.backends.n = int(min(d.u32(atBackends), MaxBackends+1))
 	d.points = d.u32(atPoints)
+	r.algorithm.WeightUnit, r.algorithm.MaxImbalance = d.u32(atWeightUnit), d.u32(atMaxImbalance)
 	err := checkLimits(Config{Algorithm: r.algorithm})
 	switch {
 	case d.u16(atFlags) != 0:
@@ -97,7 +98,7 @@ func (d *decoder) readHeader() error {
 	case d.points > HardMaxPoints:
 		return formatErrorf("point count", atPoints, "%d is over the limit of %d", d.points, HardMaxPoints)
 	}
-	for _, gap := range []span{{14, atPointsPerWeight}, {20, atBackends}, {48, headerBytes}} {
+	for _, gap := range []span{{14, atPointsPerWeight}, {48, headerBytes}} {
 		if err := d.checkZero("reserved header bytes", gap.start, gap.end); err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (d *decoder) readSectionTable() error {
 }
 
 func (d *decoder) addSection(kind, flags uint32, at int, s span) error {
-	known := kind == kindBackends || kind == kindFeatures || kind == kindPoints
+	known := kind >= kindBackends && kind <= kindPoints
 	switch {
 	case known && flags != 0:
 		return formatErrorf("section flags", at+4, "section %d is not optional", kind)
@@ -152,9 +153,10 @@ func (d *decoder) addSection(kind, flags uint32, at int, s span) error {
 }
 
 func (d *decoder) requireSections() error {
-	for _, kind := range []uint32{kindBackends, kindPoints} {
-		if _, ok := d.sections[kind]; !ok {
-			return formatErrorf("section table", headerBytes, "section %d is missing", kind)
+	trims := d.ring.algorithm.Version == V3
+	for kind, want := range map[uint32]bool{kindBackends: true, kindViews: trims, kindPoints: true} {
+		if _, ok := d.sections[kind]; ok != want {
+			return formatErrorf("section table", headerBytes, "section %d is there: %v, with %s it is: %v", kind, ok, d.ring.algorithm.Version, want)
 		}
 	}
 	return nil
@@ -319,6 +321,7 @@ func (d *decoder) readBackendColumns(r *reader, idBytes, zoneCount, zoneBytes ui
 // checkBackends checks that identities are canonical and ascend, that weights are in range, and that every zone is used.
 func (d *decoder) checkBackends(at int) error {
 	b, last, heaviest := &d.ring.backends, id{}, uint32(0)
+	var ids []id // V3 only: other versions need no checksums.
 	for i := range b.n {
 		parsed, reason := d.ring.identity.parse(b.id(i))
 		if reason != "" {
@@ -331,6 +334,12 @@ func (d *decoder) checkBackends(at int) error {
 			return formatErrorf("backend weight", at, "backend %d: %d is over the limit of %d", i, b.weight(i), MaxWeight)
 		}
 		last, heaviest = parsed, max(heaviest, b.weight(i))
+		if d.ring.algorithm.Version == V3 {
+			ids = append(ids, parsed)
+		}
+	}
+	if ids != nil {
+		d.ring.sums = chainSums(V3, d.ring.identity, ids)
 	}
 	if b.weights.width != columnWidth(heaviest) {
 		return formatErrorf("column widths", at+12, "weights up to %d are not kept in %d bytes", heaviest, b.weights.width)

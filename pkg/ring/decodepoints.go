@@ -45,7 +45,7 @@ func (d *decoder) readPoints() error {
 func (d *decoder) checkPoints(entriesAt int) error {
 	p := &d.ring.packed
 	d.ring.placed = newBitmap(d.ring.Len())
-	w := pointWalk{p: p, counts: make([]uint32, d.ring.Len()), directoryAt: entriesAt - len(p.overflow) - len(p.directory), entriesAt: entriesAt}
+	w := pointWalk{p: p, counts: make([]uint32, d.ring.Len()), directoryAt: entriesAt - len(p.overflow) - len(p.directory), entriesAt: entriesAt, sums: d.ring.sums}
 	for group := range p.groups() {
 		if err := w.group(group); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (d *decoder) checkPoints(entriesAt int) error {
 // checkQuotas checks that every backend has the points that its weight gives it, and notes which have one.
 func (d *decoder) checkQuotas(counts []uint32) error {
 	for i, n := range counts {
-		quota := uint64(d.ring.Weight(i)) * uint64(d.ring.algorithm.PointsPerWeight)
+		quota := d.ring.algorithm.quota(d.ring.Weight(i))
 		if uint64(n) != quota && (n != 1 || quota == 0 || d.ring.checksum(i) != FixedPoint) {
 			return formatErrorf("points", atPoints, "backend %q has %d points, its weight of %d gives %d",
 				d.ring.ID(i), n, d.ring.Weight(i), quota)
@@ -90,6 +90,18 @@ type pointWalk struct {
 	pos         uint32 // of the first entry that no bucket before had
 	rows        uint32 // of the overflow used so far
 	counts      []uint32
+	sums        []uint32 // that decide ties; V3 only
+}
+
+// ascends says that entry b of a bucket comes after entry a: by hash, and of tied ones by backend or, with V3, by the mix
+// of both.
+func (w *pointWalk) ascends(bucket uint32, a, b uint64) bool {
+	low := a >> w.p.ownerBits
+	if w.sums == nil || low != b>>w.p.ownerBits {
+		return a < b
+	}
+	hash, owners := bucket<<w.p.shift|uint32(low), uint64(1)<<w.p.ownerBits-1
+	return tieRank(hash, w.sums[a&owners]) < tieRank(hash, w.sums[b&owners])
 }
 
 func (w *pointWalk) group(group int) error {
@@ -113,7 +125,7 @@ func (w *pointWalk) group(group int) error {
 			return formatErrorf("directory", at, "bucket %d of group %d is points %d to %d behind %d of %d",
 				k, group, start, end, w.pos, w.p.points)
 		}
-		if err := w.bucket(start, end); err != nil {
+		if err := w.bucket(uint32(group)*groupBuckets+k, start, end); err != nil {
 			return err
 		}
 		fullest = max(fullest, end-start)
@@ -125,19 +137,19 @@ func (w *pointWalk) group(group int) error {
 }
 
 // bucket checks that the entries of a bucket ascend and name backends, and counts them.
-func (w *pointWalk) bucket(start, end uint32) error {
+func (w *pointWalk) bucket(b, start, end uint32) error {
 	last := uint64(0)
 	for i := start; i < end; i++ {
 		bit := uint64(i) * uint64(w.p.width)
 		e := w.p.entry(bit) & (1<<w.p.width - 1)
-		if i > start && e <= last {
-			return formatErrorf("entries", w.entriesAt+int(bit/8), "point %d does not come after the one before it", i)
-		}
 		owner := w.p.owner(i)
 		if owner >= len(w.counts) {
 			return formatErrorf("entries", w.entriesAt+int(bit/8), "point %d belongs to backend %d of %d", i, owner, len(w.counts))
 		}
 		w.counts[owner]++
+		if i > start && !w.ascends(b, last, e) {
+			return formatErrorf("entries", w.entriesAt+int(bit/8), "point %d does not come after the one before it", i)
+		}
 		last = e
 	}
 	w.pos = end

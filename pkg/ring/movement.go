@@ -151,10 +151,11 @@ func (w *arcWalk) advance(start uint64) {
 			w.owner, w.end = w.first, KeySpace
 			return
 		}
+		pos := w.cursor.position()
 		p := w.cursor.next()
 		w.left--
 		// Of tied points the first wins: the others end where it has ended.
-		if w.view.members.has(p.backend()) && uint64(p.hash())+1 > w.end {
+		if w.view.holds(pos, p.backend()) && uint64(p.hash())+1 > w.end {
 			w.owner, w.end = p.backend(), uint64(p.hash())+1
 		}
 	}

@@ -170,6 +170,14 @@ func (p *packed) cursorAt(pos, b uint32) cursor {
 	return cursor{p: p, pos: pos, bucket: b, bucketEnd: end}
 }
 
+// position returns where the point is that next returns.
+func (c *cursor) position() uint32 {
+	if c.pos == c.p.points {
+		return 0
+	}
+	return c.pos
+}
+
 // next returns the next point; the caller counts them and stops in time.
 func (c *cursor) next() point {
 	if c.pos == c.p.points {

@@ -17,6 +17,12 @@ type Ring struct {
 	backends  backendTable
 	features  []feature
 	packed    packed
+	// views are the declared views of V3, ascending.
+	views []declaredView
+	// sums start the chains; V3 only.
+	sums []uint32
+	// all is the view of all backends where points are trimmed from it; nil where they are not.
+	all *View
 	// placed holds the backends that have a point.
 	placed bitmap
 }
@@ -61,8 +67,11 @@ func (r *Ring) Weight(i int) uint32 { return r.backends.weight(i) }
 // Zone returns the zone of backend i, "" where it has none, without allocating.
 func (r *Ring) Zone(i int) string { return r.backends.zone(i) }
 
-// checksum returns the CRC-32 of the hash input of backend i.
+// checksum returns the CRC-32 that starts the chain of backend i.
 func (r *Ring) checksum(i int) uint32 {
+	if r.sums != nil {
+		return r.sums[i]
+	}
 	parsed, _ := r.identity.parse(r.ID(i)) // Open has checked it.
 	return crc32.ChecksumIEEE(r.identity.hashInput(nil, parsed))
 }
@@ -86,6 +95,36 @@ func (r *Ring) Features() []string {
 	return names
 }
 
+// Views returns the sets of features for which points are trimmed: with V3 the empty set, which is the view of all
+// backends, and those that were declared; nil with other versions. The caller owns the slices.
+func (r *Ring) Views() [][]string {
+	var views [][]string
+	for _, v := range r.views {
+		views = append(views, r.featureNames(v.features))
+	}
+	return views
+}
+
+func (r *Ring) featureNames(set uint64) []string {
+	var names []string
+	for f := range r.features {
+		if set>>f&1 != 0 {
+			names = append(names, r.features[f].name)
+		}
+	}
+	return names
+}
+
+// declared returns the declared view of these features, which are sorted.
+func (r *Ring) declared(names []string) (declaredView, bool) {
+	for _, v := range r.views {
+		if slices.Equal(r.featureNames(v.features), names) {
+			return v, true
+		}
+	}
+	return declaredView{}, false
+}
+
 // HasFeature says whether backend i has the declared feature of that name.
 func (r *Ring) HasFeature(i int, name string) bool {
 	members := r.members(name)
@@ -103,6 +142,9 @@ func (r *Ring) members(name string) bitmap {
 // Owner returns the backend that owns the position hash: that of the first point at or behind it. The error is
 // [ErrNoBackend] where the ring has no point. It does not allocate.
 func (r *Ring) Owner(hash uint32) (int, error) {
+	if r.all != nil {
+		return r.all.Owner(hash)
+	}
 	if r.packed.points == 0 {
 		return 0, ErrNoBackend
 	}
@@ -111,7 +153,12 @@ func (r *Ring) Owner(hash uint32) (int, error) {
 
 // Config returns a Config that builds this ring again, with backends in ring order. The caller owns it.
 func (r *Ring) Config() Config {
-	c := Config{Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), MaxPoints: HardMaxPoints}
+	c := Config{
+		Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), Views: r.Views(), MaxPoints: HardMaxPoints,
+	}
+	if r.algorithm.Version == V3 {
+		c.Previous = r // What is trimmed is an input.
+	}
 	for i := range r.Len() {
 		b := Backend{ID: r.ID(i), Weight: r.Weight(i), Zone: r.Zone(i)}
 		for _, f := range r.features {

@@ -36,6 +36,8 @@ func sectionName(kind uint32) string {
 		return "backends"
 	case kindFeatures:
 		return "features"
+	case kindViews:
+		return "views"
 	case kindPoints:
 		return "points"
 	default:

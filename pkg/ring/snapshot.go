@@ -31,6 +31,7 @@ const (
 const (
 	kindBackends uint32 = 1
 	kindFeatures uint32 = 2
+	kindViews    uint32 = 3
 	kindPoints   uint32 = 4
 )
 
@@ -44,6 +45,8 @@ const (
 	atVersion         = 12 // u8
 	atIdentity        = 13 // u8
 	atPointsPerWeight = 16 // u32
+	atWeightUnit      = 20 // u32, 0 but with V3
+	atMaxImbalance    = 24 // u32, 0 but with V3
 	atBackends        = 28 // u32
 	atPoints          = 32 // u32
 	atSections        = 36 // u32
@@ -63,11 +66,14 @@ type section struct {
 }
 
 // encode writes the snapshot of a placed table.
-func (t *table) encode(points []point) []byte {
+func (t *table) encode(points []point, views []declaredView) []byte {
 	p := pack(points, newLayout(uint32(len(points)), len(t.ids)))
 	sections := []section{{kind: kindBackends, content: t.encodeBackends()}}
 	if len(t.features) > 0 {
 		sections = append(sections, section{kind: kindFeatures, content: t.encodeFeatures()})
+	}
+	if t.algorithm.Version == V3 {
+		sections = append(sections, section{kind: kindViews, content: encodeViews(views)})
 	}
 	sections = append(sections, section{kind: kindPoints, content: p.encode()})
 
@@ -77,6 +83,8 @@ func (t *table) encode(points []point) []byte {
 	header[atVersion] = byte(t.algorithm.Version)
 	header[atIdentity] = byte(t.identity)
 	binary.LittleEndian.PutUint32(header[atPointsPerWeight:], t.algorithm.PointsPerWeight)
+	binary.LittleEndian.PutUint32(header[atWeightUnit:], t.algorithm.WeightUnit)
+	binary.LittleEndian.PutUint32(header[atMaxImbalance:], t.algorithm.MaxImbalance)
 	binary.LittleEndian.PutUint32(header[atBackends:], uint32(len(t.ids)))
 	binary.LittleEndian.PutUint32(header[atPoints:], uint32(len(points)))
 	return assemble(header, sections)
@@ -150,6 +158,25 @@ func (t *table) encodeFeatures() []byte {
 		for b := range (len(t.ids) + 7) / 8 {
 			out = append(out, byte(t.members[f][b/8]>>(b%8*8)))
 		}
+	}
+	return out
+}
+
+// encodeViews writes the declared views: for each the set of its features, and the trims as the distance from each to the
+// one before it, less one, in bytes of seven bits, the lowest first.
+func encodeViews(views []declaredView) []byte {
+	out := binary.LittleEndian.AppendUint32(nil, uint32(len(views)))
+	for _, v := range views {
+		var trims []byte
+		next := uint32(0)
+		for _, pos := range v.trims {
+			trims = binary.AppendUvarint(trims, uint64(pos-next))
+			next = pos + 1
+		}
+		out = binary.LittleEndian.AppendUint64(out, v.features)
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(v.trims)))
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(trims)))
+		out = append(out, trims...)
 	}
 	return out
 }

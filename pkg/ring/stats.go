@@ -34,8 +34,9 @@ func (v *View) addShares(shares []uint64) {
 	var first, last point
 	seen := false
 	for range v.ring.packed.points {
+		pos := c.position()
 		p := c.next()
-		if !v.members.has(p.backend()) {
+		if !v.holds(pos, p.backend()) {
 			continue
 		}
 		if !seen {
@@ -118,8 +119,9 @@ func (v *View) countPoints() (counts []int, collisions int) {
 	var last point
 	seen := false
 	for range v.ring.packed.points {
+		pos := c.position()
 		p := c.next()
-		if !v.members.has(p.backend()) {
+		if !v.holds(pos, p.backend()) {
 			continue
 		}
 		if seen && p.hash() == last.hash() {

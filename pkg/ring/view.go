@@ -18,6 +18,8 @@ type View struct {
 	size int
 	// whole says that every placed backend is a member, so that nothing needs to be looked up in members.
 	whole bool
+	// trimmed holds the positions of the points that are left out; nil where none is.
+	trimmed bitmap
 }
 
 // UnknownFeatureError says that a view was asked for with a feature that the ring does not declare.
@@ -43,9 +45,20 @@ func (r *Ring) View(features ...string) (*View, error) {
 		}
 		v.members.and(members)
 	}
+	if d, ok := r.declared(slices.Compact(slices.Sorted(slices.Values(features)))); ok && len(d.trims) > 0 {
+		v.trimmed = newBitmap(r.PointCount())
+		for _, pos := range d.trims {
+			v.trimmed.set(int(pos))
+		}
+	}
 	v.size = v.members.count()
 	v.whole = v.size == r.placed.count()
 	return v, nil
+}
+
+// holds says that the point at pos, of that owner, is one of the view.
+func (v *View) holds(pos uint32, owner int) bool {
+	return v.members.has(owner) && (v.trimmed == nil || !v.trimmed.has(int(pos)))
 }
 
 // Len returns how many backends can own a key in this view: its members that have a point.
@@ -65,7 +78,7 @@ func (v *View) Owner(hash uint32) (int, error) {
 	pos := p.find(hash)
 	for {
 		owner := p.owner(pos)
-		if v.whole || v.members.has(owner) {
+		if (v.whole || v.members.has(owner)) && (v.trimmed == nil || !v.trimmed.has(int(pos))) {
 			return owner, nil
 		}
 		if pos++; pos == p.points {
@@ -113,7 +126,7 @@ func (v *View) Successors(hash uint32) iter.Seq[int] {
 		pos := p.find(hash)
 		for left := v.size; left > 0; {
 			owner := p.owner(pos)
-			if v.members.has(owner) && !seen.has(owner) {
+			if v.holds(pos, owner) && !seen.has(owner) {
 				seen.set(owner)
 				left--
 				if !yield(owner) {
@@ -137,12 +150,14 @@ func (r *Ring) Points(hash uint32) iter.Seq[int] {
 		}
 		c := r.packed.cursorFrom(hash)
 		var last point
-		for i := range r.packed.points {
+		first := true
+		for range r.packed.points {
+			pos := c.position()
 			p := c.next()
-			if i > 0 && p.hash() == last.hash() {
+			if !first && p.hash() == last.hash() || r.all != nil && !r.all.holds(pos, p.backend()) {
 				continue
 			}
-			last = p
+			last, first = p, false
 			if !yield(p.backend()) {
 				return
 			}

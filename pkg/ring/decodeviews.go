@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import "encoding/binary"
+
+// readViews checks the declared views of a V3 ring and their trims.
+func (d *decoder) readViews() error {
+	if d.ring.algorithm.Version != V3 {
+		return nil
+	}
+	r := d.section(kindViews, "views")
+	head, err := r.take(4)
+	if err != nil {
+		return err
+	}
+	count := binary.LittleEndian.Uint32(head)
+	if count < 1 || count > MaxViews+1 {
+		return formatErrorf("views", r.start-4, "%d is not within 1 to %d", count, MaxViews+1)
+	}
+	for k := range int(count) {
+		v, err := d.readView(r)
+		if err != nil {
+			return err
+		}
+		if k == 0 && v.features != 0 || k > 0 && v.features <= d.ring.views[k-1].features {
+			return formatErrorf("view features", r.start, "view %d has the set %#x, which is not the next one", k, v.features)
+		}
+		d.ring.views = append(d.ring.views, v)
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	return d.checkTrims(r.start)
+}
+
+func (d *decoder) readView(r *reader) (declaredView, error) {
+	const head = 16
+	at := r.start
+	h, err := r.take(head)
+	if err != nil {
+		return declaredView{}, err
+	}
+	v := declaredView{features: binary.LittleEndian.Uint64(h)}
+	count, length := binary.LittleEndian.Uint32(h[8:]), binary.LittleEndian.Uint32(h[12:])
+	if n := len(d.ring.features); n < 64 && v.features>>n != 0 {
+		return v, formatErrorf("view features", at, "the set %#x has more than %d features", v.features, n)
+	}
+	if count > length || count > d.points {
+		return v, formatErrorf("trim count", at+8, "%d trims in %d bytes of %d points", count, length, d.points)
+	}
+	trims, err := r.take(uint64(length))
+	if err != nil {
+		return v, err
+	}
+	v.trims = make([]uint32, 0, count)
+	next := uint64(0)
+	for range count {
+		gap, n := binary.Uvarint(trims)
+		if n <= 0 || n > 1 && trims[n-1] == 0 || gap >= uint64(d.points)-next {
+			return v, formatErrorf("trims", at+head, "trim %d is no position, or not in its shortest form", len(v.trims))
+		}
+		v.trims = append(v.trims, uint32(next+gap))
+		next += gap + 1
+		trims = trims[n:]
+	}
+	if len(trims) > 0 {
+		return v, formatErrorf("trims", r.start-len(trims), "%d bytes are left over", len(trims))
+	}
+	return v, nil
+}
+
+// checkTrims checks that a view leaves out points of its members only, and nobody's last point.
+func (d *decoder) checkTrims(at int) error {
+	for _, declared := range d.ring.views {
+		v, err := d.ring.View(d.ring.featureNames(declared.features)...)
+		if err != nil {
+			return err
+		}
+		left := make([]uint64, d.ring.Len())
+		for i := range left {
+			left[i] = d.ring.algorithm.quota(d.ring.Weight(i))
+		}
+		for _, pos := range declared.trims {
+			owner := d.ring.packed.owner(pos)
+			if left[owner]--; !v.members.has(owner) || left[owner] == 0 {
+				return formatErrorf("trims", at, "point %d of backend %q is not of the view, or its last", pos, d.ring.ID(owner))
+			}
+		}
+		if declared.features == 0 && len(declared.trims) > 0 {
+			d.ring.all = v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// declaredView is a view of a V3 ring that is trimmed.
+type declaredView struct {
+	// features is the set of its features, by their positions in the sorted list.
+	features uint64
+	// trims are the positions of the points that it leaves out, ascending.
+	trims []uint32
+}
+
+// setViews turns the declared views into sets of features, ascending and each once.
+func (t *table) setViews(views [][]string) error {
+	if t.algorithm.Version != V3 {
+		return nil
+	}
+	t.views = []uint64{0}
+	for i, names := range views {
+		set := uint64(0)
+		for _, name := range names {
+			f, ok := slices.BinarySearch(t.features, name)
+			if !ok {
+				return &ConfigError{fmt.Sprintf("views[%d]", i), name, "not a declared feature"}
+			}
+			set |= 1 << f
+		}
+		t.views = append(t.views, set)
+	}
+	slices.Sort(t.views)
+	t.views = slices.Compact(t.views)
+	return nil
+}
+
+// trimBudget is the part of a view's points that may be left out: a quarter.
+const trimBudget = 4
+
+// trim returns the trims of every declared view.
+func (t *table) trim(points []point, previous *Ring) []declaredView {
+	var views []declaredView
+	for _, set := range t.views {
+		sticky := t.stickyTrims(points, previous, set)
+		trims, reached := t.trimView(points, set, sticky)
+		if !reached && len(sticky) > 0 {
+			// What was trimmed before can be in the way: begin anew, and take that where it gets there.
+			if fresh, ok := t.trimView(points, set, nil); ok {
+				trims = fresh
+			}
+		}
+		views = append(views, declaredView{features: set, trims: trims})
+	}
+	return views
+}
+
+// membersOf returns the backends that have all features of the set and a weight.
+func (t *table) membersOf(set uint64) bitmap {
+	members := newBitmap(len(t.ids))
+	for i, w := range t.weights {
+		if w > 0 {
+			members.set(i)
+		}
+	}
+	for f := range t.features {
+		if set>>f&1 != 0 {
+			members.and(t.members[f])
+		}
+	}
+	return members
+}
+
+// stickyTrims finds the points that the previous ring has trimmed in the view of the same features. A point is known by
+// its backend and hash: a chain has no hash twice.
+func (t *table) stickyTrims(points []point, previous *Ring, set uint64) []uint32 {
+	if previous == nil || previous.identity != t.identity {
+		return nil
+	}
+	old, ok := previous.declared(t.namesOf(set))
+	if !ok {
+		return nil
+	}
+	backends := make(map[string]int, len(t.ids))
+	for i, id := range t.ids {
+		backends[id.text] = i
+	}
+	var sticky []uint32
+	c := previous.packed.cursorAt(0, 0)
+	for pos, k := uint32(0), 0; k < len(old.trims); pos++ {
+		p := c.next()
+		if pos != old.trims[k] {
+			continue
+		}
+		k++
+		if i, ok := backends[previous.ID(p.backend())]; ok {
+			if at, ok := findPoint(points, p.hash(), i); ok {
+				sticky = append(sticky, at)
+			}
+		}
+	}
+	slices.Sort(sticky)
+	return sticky
+}
+
+func (t *table) namesOf(set uint64) []string {
+	var names []string
+	for f, name := range t.features {
+		if set>>f&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// findPoint returns the position of a backend's point among points, which are in ring order.
+func findPoint(points []point, hash uint32, backend int) (uint32, bool) {
+	at, _ := slices.BinarySearchFunc(points, hash, func(p point, h uint32) int { return cmp.Compare(p.hash(), h) })
+	for ; at < len(points) && points[at].hash() == hash; at++ {
+		if points[at].backend() == backend {
+			return uint32(at), true
+		}
+	}
+	return 0, false
+}
+
+// trimView leaves out points of the view until no member has more than the limit, and returns the positions of those
+// left out, ascending. reached is false where that cannot be done.
+func (t *table) trimView(points []point, set uint64, sticky []uint32) (trims []uint32, reached bool) {
+	tr := newTrimmer(t, points, t.membersOf(set), sticky)
+	reached = tr.run()
+	for i := range tr.nodes {
+		if tr.nodes[i].gone {
+			trims = append(trims, tr.nodes[i].pos)
+		}
+	}
+	return trims, reached
+}
+
+// node is a point of the view on a closed list in ring order.
+type node struct {
+	hash       uint32
+	pos        uint32 // among all points
+	owner      int32
+	prev, next int32
+	gone       bool
+}
+
+// trimmer works on one view. All of it is in integers, so that the result is the same everywhere.
+type trimmer struct {
+	nodes  []node
+	byOwn  [][]int32 // the nodes of each backend
+	alive  []int32   // how many of them are left
+	weight []uint64
+	share  []uint64
+	limit  []uint64 // the largest share within the limit
+	heap   shareHeap
+	stuck  []int32
+	budget int
+}
+
+func newTrimmer(t *table, points []point, members bitmap, sticky []uint32) *trimmer {
+	n := len(t.ids)
+	tr := &trimmer{byOwn: make([][]int32, n), alive: make([]int32, n), weight: make([]uint64, n), share: make([]uint64, n), limit: make([]uint64, n)}
+	total := uint64(0)
+	for i, w := range t.weights {
+		if members.has(i) {
+			tr.weight[i] = uint64(w)
+			total += uint64(w)
+		}
+	}
+	for pos, p := range points {
+		if members.has(p.backend()) {
+			k := int32(len(tr.nodes))
+			tr.nodes = append(tr.nodes, node{hash: p.hash(), pos: uint32(pos), owner: int32(p.backend()), prev: k - 1, next: k + 1})
+			tr.byOwn[p.backend()] = append(tr.byOwn[p.backend()], k)
+			tr.alive[p.backend()]++
+		}
+	}
+	if len(tr.nodes) == 0 {
+		return tr
+	}
+	last := len(tr.nodes) - 1
+	tr.nodes[0].prev, tr.nodes[last].next = int32(last), 0
+	tr.budget = len(tr.nodes) / trimBudget
+	for i := range tr.nodes {
+		tr.share[tr.nodes[i].owner] += tr.arc(int32(i))
+	}
+	for i, w := range tr.weight {
+		if w > 0 {
+			tr.limit[i] = shareLimit(w, total, t.algorithm.MaxImbalance)
+		}
+	}
+	tr.unlinkSticky(sticky)
+	tr.heap = newShareHeap(tr)
+	return tr
+}
+
+// shareLimit returns 2^32 × w/total × (1 + ppm/10^6), rounded down.
+func shareLimit(w, total uint64, ppm uint32) uint64 {
+	hi, lo := bits.Mul64(w<<32, million+uint64(ppm))
+	q, _ := bits.Div64(hi, lo, total*million)
+	return q
+}
+
+// unlinkSticky leaves out what was left out before, but nobody's last point.
+func (tr *trimmer) unlinkSticky(sticky []uint32) {
+	k := 0
+	for i := range tr.nodes {
+		for k < len(sticky) && sticky[k] < tr.nodes[i].pos {
+			k++
+		}
+		if k < len(sticky) && sticky[k] == tr.nodes[i].pos && tr.alive[tr.nodes[i].owner] > 1 && tr.budget > 0 {
+			tr.unlink(int32(i))
+		}
+	}
+}
+
+// arc is the length of what node i owns: from the point before it, which can be one of its own backend. A single point
+// owns everything.
+func (tr *trimmer) arc(i int32) uint64 {
+	n := &tr.nodes[i]
+	if n.prev == i {
+		return KeySpace
+	}
+	before := tr.nodes[n.prev].hash
+	if before == n.hash && n.prev > i {
+		return KeySpace // All points of the view are tied, and this is the first.
+	}
+	return uint64(n.hash - before)
+}
+
+// unlink leaves node i out: its arc goes to the owner of the next one.
+func (tr *trimmer) unlink(i int32) {
+	n := &tr.nodes[i]
+	arc := tr.arc(i)
+	tr.share[n.owner] -= arc
+	tr.share[tr.nodes[n.next].owner] += arc
+	tr.nodes[n.prev].next, tr.nodes[n.next].prev = n.next, n.prev
+	n.gone = true
+	tr.alive[n.owner]--
+	tr.budget--
+}
+
+// run trims until every share is within its limit, and says whether that was reached. It ends in a state from which it
+// would do nothing more, so that a ring built again from its own trims is the same.
+func (tr *trimmer) run() bool {
+	for {
+		removed := tr.runOnce()
+		if len(tr.stuck) == 0 {
+			return true
+		}
+		if removed == 0 {
+			return false
+		}
+		// Something has changed, so whoever was stuck may not be any more.
+		for _, b := range tr.stuck {
+			tr.heap.add(tr, b)
+		}
+		tr.stuck = tr.stuck[:0]
+	}
+}
+
+// runOnce trims until every backend is within its limit or stuck, and returns how many points it has left out.
+func (tr *trimmer) runOnce() (removed int) {
+	for len(tr.heap.order) > 0 {
+		b := tr.heap.order[0]
+		if tr.share[b] <= tr.limit[b] {
+			break
+		}
+		i, ok := tr.best(b)
+		if !ok || tr.budget <= 0 {
+			tr.heap.removeFirst(tr)
+			tr.stuck = append(tr.stuck, b)
+			continue
+		}
+		next := tr.nodes[tr.nodes[i].next].owner
+		tr.unlink(i)
+		tr.heap.fix(tr, b)
+		tr.heap.fix(tr, next)
+		removed++
+	}
+	return removed
+}
+
+// best returns the point of backend b whose removal lowers the sum of share²/target most: the lowest of those that do so
+// equally. There is none where no removal lowers it, or b has one point.
+func (tr *trimmer) best(b int32) (best int32, ok bool) {
+	if tr.alive[b] < 2 {
+		return 0, false
+	}
+	const fraction = 16 // bits behind the point of share over weight
+	var bestHi, bestLo uint64
+	for _, i := range tr.byOwn[b] {
+		n := &tr.nodes[i]
+		s := tr.nodes[n.next].owner
+		if n.gone || s == b {
+			continue
+		}
+		// The sum falls by a · ((2·share_b - a)/w_b - (2·share_s + a)/w_s), up to a factor that all have in common.
+		a := tr.arc(i)
+		down := (2*tr.share[b] - a) << fraction / tr.weight[b]
+		up := (2*tr.share[s] + a) << fraction / tr.weight[s]
+		if down <= up {
+			continue
+		}
+		hi, lo := bits.Mul64(a, down-up)
+		if hi > bestHi || hi == bestHi && lo > bestLo {
+			best, bestHi, bestLo, ok = i, hi, lo, true
+		}
+	}
+	return best, ok
+}
+
+// shareHeap keeps the backends by share over weight, the largest first and of equals the first in ring order.
+type shareHeap struct {
+	order []int32
+	at    []int32 // where each backend is in order, -1 where it is not
+}
+
+func newShareHeap(tr *trimmer) shareHeap {
+	h := shareHeap{at: make([]int32, len(tr.weight))}
+	for i, w := range tr.weight {
+		h.at[i] = -1
+		if w > 0 {
+			h.at[i] = int32(len(h.order))
+			h.order = append(h.order, int32(i))
+		}
+	}
+	for k := len(h.order)/2 - 1; k >= 0; k-- {
+		h.down(tr, k)
+	}
+	return h
+}
+
+// before compares fractions by their cross products: 33 and 20 bits.
+func (tr *trimmer) before(a, b int32) bool {
+	x, y := tr.share[a]*tr.weight[b], tr.share[b]*tr.weight[a]
+	return x > y || x == y && a < b
+}
+
+func (h *shareHeap) swap(i, j int) {
+	h.order[i], h.order[j] = h.order[j], h.order[i]
+	h.at[h.order[i]], h.at[h.order[j]] = int32(i), int32(j)
+}
+
+func (h *shareHeap) up(tr *trimmer, k int) {
+	for k > 0 && tr.before(h.order[k], h.order[(k-1)/2]) {
+		h.swap(k, (k-1)/2)
+		k = (k - 1) / 2
+	}
+}
+
+func (h *shareHeap) down(tr *trimmer, k int) {
+	for {
+		child := 2*k + 1
+		if child >= len(h.order) {
+			return
+		}
+		if child+1 < len(h.order) && tr.before(h.order[child+1], h.order[child]) {
+			child++
+		}
+		if !tr.before(h.order[child], h.order[k]) {
+			return
+		}
+		h.swap(k, child)
+		k = child
+	}
+}
+
+// fix puts a backend whose share has changed where it belongs.
+func (h *shareHeap) fix(tr *trimmer, b int32) {
+	if k := h.at[b]; k >= 0 {
+		h.up(tr, int(k))
+		h.down(tr, int(h.at[b]))
+	}
+}
+
+func (h *shareHeap) removeFirst(tr *trimmer) {
+	last := len(h.order) - 1
+	h.swap(0, last)
+	h.at[h.order[last]] = -1
+	h.order = h.order[:last]
+	h.down(tr, 0)
+}
+
+func (h *shareHeap) add(tr *trimmer, b int32) {
+	h.at[b] = int32(len(h.order))
+	h.order = append(h.order, b)
+	h.up(tr, len(h.order)-1)
+}
