@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // declaredView is a view of a V3 ring that is trimmed.
@@ -44,19 +47,31 @@ const trimBudget = 4
 
 // trim returns the trims of every declared view.
 func (t *table) trim(points []point, previous *Ring) []declaredView {
-	var views []declaredView
-	for _, set := range t.views {
-		sticky := t.stickyTrims(points, previous, set)
-		trims, reached := t.trimView(points, set, sticky)
-		if !reached && len(sticky) > 0 {
-			// What was trimmed before can be in the way: begin anew, and take that where it gets there.
-			if fresh, ok := t.trimView(points, set, nil); ok {
-				trims = fresh
+	views := make([]declaredView, len(t.views))
+	var wait sync.WaitGroup
+	next := atomic.Int64{}
+	for range min(runtime.GOMAXPROCS(0), len(views)) { // Views are independent, so their order makes no difference.
+		wait.Go(func() {
+			for k := next.Add(1) - 1; int(k) < len(views); k = next.Add(1) - 1 {
+				views[k] = declaredView{features: t.views[k], trims: t.trimOne(points, previous, t.views[k])}
 			}
-		}
-		views = append(views, declaredView{features: set, trims: trims})
+		})
 	}
+	wait.Wait()
 	return views
+}
+
+// trimOne returns the trims of one view.
+func (t *table) trimOne(points []point, previous *Ring, set uint64) []uint32 {
+	sticky := t.stickyTrims(points, previous, set)
+	trims, reached := t.trimView(points, set, sticky)
+	if !reached && len(sticky) > 0 {
+		// What was trimmed before can be in the way: begin anew, and take that where it gets there.
+		if fresh, ok := t.trimView(points, set, nil); ok {
+			return fresh
+		}
+	}
+	return trims
 }
 
 // membersOf returns the backends that have all features of the set and a weight.
@@ -153,8 +168,9 @@ type node struct {
 // trimmer works on one view. All of it is in integers, so that the result is the same everywhere.
 type trimmer struct {
 	nodes  []node
-	byOwn  [][]int32 // the nodes of each backend
-	alive  []int32   // how many of them are left
+	owned  []int32  // the nodes of each backend, one backend behind the other
+	first  []uint32 // where those of each backend begin; one more for the end
+	alive  []uint32 // how many of them are left
 	weight []uint64
 	share  []uint64
 	limit  []uint64 // the largest share within the limit
@@ -165,27 +181,23 @@ type trimmer struct {
 
 func newTrimmer(t *table, points []point, members bitmap, sticky []uint32) *trimmer {
 	n := len(t.ids)
-	tr := &trimmer{byOwn: make([][]int32, n), alive: make([]int32, n), weight: make([]uint64, n), share: make([]uint64, n), limit: make([]uint64, n)}
+	tr := &trimmer{
+		first: make([]uint32, n+1), alive: make([]uint32, n),
+		weight: make([]uint64, n), share: make([]uint64, n), limit: make([]uint64, n),
+	}
 	total := uint64(0)
 	for i, w := range t.weights {
+		tr.first[i+1] = tr.first[i]
 		if members.has(i) {
 			tr.weight[i] = uint64(w)
 			total += uint64(w)
+			tr.first[i+1] += uint32(t.quota(i))
 		}
 	}
-	for pos, p := range points {
-		if members.has(p.backend()) {
-			k := int32(len(tr.nodes))
-			tr.nodes = append(tr.nodes, node{hash: p.hash(), pos: uint32(pos), owner: int32(p.backend()), prev: k - 1, next: k + 1})
-			tr.byOwn[p.backend()] = append(tr.byOwn[p.backend()], k)
-			tr.alive[p.backend()]++
-		}
-	}
-	if len(tr.nodes) == 0 {
+	if total == 0 {
 		return tr
 	}
-	last := len(tr.nodes) - 1
-	tr.nodes[0].prev, tr.nodes[last].next = int32(last), 0
+	tr.link(points)
 	tr.budget = len(tr.nodes) / trimBudget
 	for i := range tr.nodes {
 		tr.share[tr.nodes[i].owner] += tr.arc(int32(i))
@@ -198,6 +210,24 @@ func newTrimmer(t *table, points []point, members bitmap, sticky []uint32) *trim
 	tr.unlinkSticky(sticky)
 	tr.heap = newShareHeap(tr)
 	return tr
+}
+
+// link makes the list of the members' points.
+func (tr *trimmer) link(points []point) {
+	count := tr.first[len(tr.alive)]
+	tr.nodes, tr.owned = make([]node, 0, count), make([]int32, count)
+	for pos, p := range points {
+		b := p.backend()
+		if tr.weight[b] == 0 {
+			continue
+		}
+		k := int32(len(tr.nodes))
+		tr.nodes = append(tr.nodes, node{hash: p.hash(), pos: uint32(pos), owner: int32(b), prev: k - 1, next: k + 1})
+		tr.owned[tr.first[b]+tr.alive[b]] = k
+		tr.alive[b]++
+	}
+	last := len(tr.nodes) - 1
+	tr.nodes[0].prev, tr.nodes[last].next = int32(last), 0
 }
 
 // shareLimit returns 2^32 × w/total × (1 + ppm/10^6), rounded down.
@@ -295,7 +325,7 @@ func (tr *trimmer) best(b int32) (best int32, ok bool) {
 	}
 	const fraction = 16 // bits behind the point of share over weight
 	var bestHi, bestLo uint64
-	for _, i := range tr.byOwn[b] {
+	for _, i := range tr.owned[tr.first[b]:tr.first[b+1]] {
 		n := &tr.nodes[i]
 		s := tr.nodes[n.next].owner
 		if n.gone || s == b {
