@@ -28,7 +28,20 @@ func TestLimits(t *testing.T) {
 	}{
 		"as it is":                 {func(*ring.Config) {}, nil},
 		"version 0":                {func(c *ring.Config) { c.Algorithm.Version = 0 }, []string{"algorithm.version", "V0", "V1, V2"}},
-		"version 3":                {func(c *ring.Config) { c.Algorithm.Version = 3 }, []string{"algorithm.version", "V3"}},
+		"version 4":                {func(c *ring.Config) { c.Algorithm.Version = 4 }, []string{"algorithm.version", "V4"}},
+		"V3":                       {func(c *ring.Config) { c.Algorithm = v3(1, 1) }, nil},
+		"V3 at its limits":         {func(c *ring.Config) { c.Algorithm = v3(ring.MaxWeight, 1_000_000) }, nil},
+		"V3 without a unit":        {func(c *ring.Config) { c.Algorithm = v3(0, 1) }, []string{"algorithm.weightUnit", `"0"`, "1000000"}},
+		"V3 with a large unit":     {func(c *ring.Config) { c.Algorithm = v3(ring.MaxWeight+1, 1) }, []string{"algorithm.weightUnit", "1000001", "1000000"}},
+		"V3 without imbalance":     {func(c *ring.Config) { c.Algorithm = v3(1, 0) }, []string{"algorithm.maxImbalance", `"0"`, "1000000 millionths"}},
+		"V3 with large imbalance":  {func(c *ring.Config) { c.Algorithm = v3(1, 1_000_001) }, []string{"algorithm.maxImbalance", "1000001"}},
+		"V3 with a view":           {func(c *ring.Config) { c.Algorithm = v3(1, 1); c.Views = [][]string{{"f"}, {}} }, nil},
+		"V3 with a strange view":   {func(c *ring.Config) { c.Algorithm = v3(1, 1); c.Views = [][]string{{"g"}} }, []string{"views[0]", `"g"`, "not a declared feature"}},
+		"V3 with most views":       {func(c *ring.Config) { c.Algorithm = v3(1, 1); c.Views = make([][]string, ring.MaxViews) }, nil},
+		"V3 with too many views":   {func(c *ring.Config) { c.Algorithm = v3(1, 1); c.Views = make([][]string, ring.MaxViews+1) }, []string{"views", "65", "64"}},
+		"V2 with a unit":           {func(c *ring.Config) { c.Algorithm.WeightUnit = 1 }, []string{"algorithm.weightUnit", "only V3"}},
+		"V2 with an imbalance":     {func(c *ring.Config) { c.Algorithm.MaxImbalance = 1 }, []string{"algorithm.maxImbalance", "only V3"}},
+		"V2 with a view":           {func(c *ring.Config) { c.Views = [][]string{{"f"}} }, []string{"views", "only V3"}},
 		"V1 with 160":              {func(c *ring.Config) { c.Algorithm = ring.Algorithm{Version: ring.V1, PointsPerWeight: 160} }, nil},
 		"V1 with 40":               {func(c *ring.Config) { c.Algorithm = ring.Algorithm{Version: ring.V1, PointsPerWeight: 40} }, []string{"algorithm.pointsPerWeight", "40", "160"}},
 		"no points":                {func(c *ring.Config) { c.Algorithm.PointsPerWeight = 0 }, []string{"algorithm.pointsPerWeight", "0", "100000"}},
@@ -77,6 +90,10 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+func v3(unit, imbalance uint32) ring.Algorithm {
+	return ring.Algorithm{Version: ring.V3, PointsPerWeight: 8, WeightUnit: unit, MaxImbalance: imbalance}
 }
 
 func named(n int) []ring.Backend {

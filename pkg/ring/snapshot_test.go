@@ -33,6 +33,7 @@ func TestPinnedDigests(t *testing.T) {
 		"worked example": {workedExample(), "sha256:ca279c86cc5b283f0ed766f5fa10525b0132a6aaf741bfbebe932f01aad21391"},
 		"v1 weighted":    {weighted, "sha256:60dc7c31568f1e4d240ba3b5eb937ce4d6621937f3296adfcba1d5252717241b"},
 		"v2 2048×160":    {fleet(2048, ring.V2, 160), "sha256:fe058c99a68183ce876f89c3926d764a0923216226de7e52547dfd5a0f4fad5d"},
+		"v3 trimmed":     {withFeatures(trimmed(100, 40, 3), 2, 0.7), "sha256:7c56a10801b6d456f18aa95371441b0f0db65f956cc967e45051406d120b8426"},
 		"crowded":        {crowded(), "sha256:444d386f4fa50439e4e85ee504afc16593e13356726275b5c3c3241beb8fac40"},
 	}
 	for name, row := range rows {
@@ -158,7 +159,7 @@ func reseal(b []byte) []byte {
 // TestEveryByteCounts edits each byte of small snapshots in turn. Without a new checksum every edit is refused; with it,
 // an edit is refused with a FormatError, or it is another ring that is in canonical form.
 func TestEveryByteCounts(t *testing.T) {
-	for _, c := range []ring.Config{workedExample(), fleet(3, ring.V1, 160)} {
+	for _, c := range []ring.Config{workedExample(), fleet(3, ring.V1, 160), withFeatures(trimmed(6, 10, 3), 2, 0.7)} {
 		good := mustBuild(t, c).Snapshot()
 		for at := range good {
 			for _, flip := range []byte{1, 0x80, 0xff} {
@@ -215,7 +216,8 @@ func TestOpenNamesTheField(t *testing.T) {
 		"flags":                   {put(10, 1), "flags at byte 10"},
 		"algorithm version":       {put(12, 9), "algorithm at byte 12"},
 		"identity":                {put(13, 4), "identity at byte 13"},
-		"reserved bytes":          {put(20, 1), "reserved header bytes at byte 20"},
+		"weight unit of V2":       {put(20, 1), "only V3 has it"},
+		"reserved bytes":          {put(48, 1), "reserved header bytes at byte 48"},
 		"backend count":           {put(28, 0xff, 0xff, 0xff, 0xff), "backend count at byte 28: 4294967295 is over the limit of 65536"},
 		"point count":             {put(32, 0xff, 0xff, 0xff, 0xff), "point count at byte 32"},
 		"section count":           {put(36, 99), "section count at byte 36"},
@@ -318,7 +320,7 @@ func drained(n int) ring.Config {
 }
 
 func FuzzOpen(f *testing.F) {
-	for _, c := range []ring.Config{workedExample(), fleet(3, ring.V1, 160), crowded(), drained(2), {Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 1}, Identity: ring.IdentityName}} {
+	for _, c := range []ring.Config{workedExample(), withFeatures(trimmed(6, 10, 3), 2, 0.7), fleet(3, ring.V1, 160), crowded(), drained(2), {Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 1}, Identity: ring.IdentityName}} {
 		f.Add(mustBuild(f, c).Snapshot())
 	}
 	f.Add(ring.EmptySlot())
