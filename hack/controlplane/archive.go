@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -87,7 +89,7 @@ func probe(ctx context.Context, index string) error {
 		}
 		return fmt.Errorf("asking %s: %w", req.URL.Host, err)
 	}
-	resp.Body.Close()
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("asking %s: %s", req.URL.Host, resp.Status)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build darwin || linux
 
 package main
@@ -27,11 +29,11 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:
-			return func() { f.Close() }, nil
+			return func() { _ = f.Close() }, nil // Only read from, so nothing can be lost.
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case !errors.Is(err, syscall.EWOULDBLOCK):
-			f.Close()
+			_ = f.Close()
 			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
 		}
 		if !told {
@@ -40,7 +42,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
+			_ = f.Close()
 			return nil, ctx.Err()
 		case <-time.After(lockRetry):
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command controlplane finds, or builds, the programs of a real Kubernetes API
 // server for tests and demos, and prints the directory that holds them:
 //
@@ -61,20 +63,26 @@ func run(ctx context.Context, args []string, stdout io.Writer, stderr *os.File) 
 		return fail(stderr, err)
 	}
 	if opts.printVersions {
-		fmt.Fprintf(stdout, "kubernetes %s\netcd %s\n", pins.kubernetes, pins.etcd)
-		return 0
+		return printResult(stdout, stderr, fmt.Sprintf("kubernetes %s\netcd %s", pins.kubernetes, pins.etcd))
 	}
 	dir, err := locate(ctx, opts, pins, newProgress(stderr))
 	if err != nil {
 		return fail(stderr, err)
 	}
-	fmt.Fprintln(stdout, dir)
+	return printResult(stdout, stderr, dir)
+}
+
+// printResult prints the result and returns the exit code. A result that nobody got is a failure.
+func printResult(stdout, stderr io.Writer, text string) int {
+	if _, err := fmt.Fprintln(stdout, text); err != nil {
+		return fail(stderr, err)
+	}
 	return 0
 }
 
 // fail prints err and returns the exit code that goes with it.
 func fail(stderr io.Writer, err error) int {
-	fmt.Fprintf(stderr, "controlplane: %v\n", err)
+	_, _ = fmt.Fprintf(stderr, "controlplane: %v\n", err)
 	return exitFailure
 }
 
@@ -115,7 +123,7 @@ func parseOptions(args []string, w io.Writer) (options, error) {
 	}
 	if fs.NArg() > 0 {
 		err := fmt.Errorf("unexpected argument %q", fs.Arg(0))
-		fmt.Fprintf(w, "controlplane: %v; see -h\n", err)
+		_, _ = fmt.Fprintf(w, "controlplane: %v; see -h\n", err)
 		return opts, err
 	}
 	return opts, nil
@@ -123,7 +131,7 @@ func parseOptions(args []string, w io.Writer) (options, error) {
 
 // usage prints what -h prints.
 func usage(fs *flag.FlagSet) {
-	fmt.Fprint(fs.Output(), `Usage: go -C hack/controlplane run . [flags]
+	_, _ = fmt.Fprint(fs.Output(), `Usage: go -C hack/controlplane run . [flags]
 
 Prints a directory with etcd and kube-apiserver, for use as KUBEBUILDER_ASSETS.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -98,8 +100,8 @@ func (p pins) version(name string) string {
 func (p pins) sourceEntry() string {
 	h := sha256.New()
 	for _, part := range [][]byte{goMod, goSum, []byte(strings.Join(p.buildFlags(), "\x00"))} {
-		fmt.Fprintf(h, "%d\n", len(part)) // Framed, so that bytes cannot move between parts.
-		h.Write(part)
+		// Framed, so that bytes cannot move between parts. A hash takes all writes.
+		_, _ = fmt.Fprintf(h, "%d\n%s", len(part), part)
 	}
 	digest := hex.EncodeToString(h.Sum(nil))[:12]
 	return fmt.Sprintf("%s-%s-%s-%s-%s", p.kubernetes, p.etcd, runtime.GOOS, runtime.GOARCH, digest)

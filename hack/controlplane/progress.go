@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -36,7 +38,7 @@ func (p *progress) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first, _, _ := strings.Cut(text, "\n")
-	fmt.Fprintf(p.out, "%scontrolplane: %s\n", p.clear(), first)
+	_, _ = fmt.Fprintf(p.out, "%scontrolplane: %s\n", p.clear(), first)
 }
 
 // watch shows status at intervals until stop is called.
@@ -72,11 +74,11 @@ func (p *progress) draw(elapsed time.Duration, text string) {
 	line := fmt.Sprintf("controlplane: %s %s", elapsed.Round(time.Second), text)
 	switch {
 	case p.terminal && text == "":
-		fmt.Fprint(p.out, p.clear())
+		_, _ = fmt.Fprint(p.out, p.clear())
 	case p.terminal:
-		fmt.Fprint(p.out, p.clear(), line[:min(len(line), terminalWidth)])
+		_, _ = fmt.Fprint(p.out, p.clear(), line[:min(len(line), terminalWidth)])
 	case text != "":
-		fmt.Fprintln(p.out, line)
+		_, _ = fmt.Fprintln(p.out, line)
 	}
 }
 

@@ -479,6 +479,19 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestWarningReasons: the engine and the API have the same words.
+func TestWarningReasons(t *testing.T) {
+	for kind, want := range map[ring.WarningKind]v1alpha1.WarningReason{
+		ring.BackendOnFixedPoint: v1alpha1.WarningBackendOnFixedPoint,
+		ring.BackendShadowed:     v1alpha1.WarningBackendShadowed,
+		ring.TieOrderBias:        v1alpha1.WarningTieOrderBias,
+	} {
+		if kind.String() != string(want) {
+			t.Errorf("the engine says %s, the API %s", kind, want)
+		}
+	}
+}
+
 func TestNGINXIdentity(t *testing.T) {
 	s := spec(0)
 	s.Identity = v1alpha1.IdentityNGINX

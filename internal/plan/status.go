@@ -146,12 +146,6 @@ func decimal(x float64, digits int) string {
 	return strconv.FormatFloat(math.Round(x*scale)/scale, 'f', digits, 64)
 }
 
-var warningReasons = map[ring.WarningKind]v1alpha1.WarningReason{
-	ring.BackendOnFixedPoint: v1alpha1.WarningBackendOnFixedPoint,
-	ring.BackendShadowed:     v1alpha1.WarningBackendShadowed,
-	ring.TieOrderBias:        v1alpha1.WarningTieOrderBias,
-}
-
 // warnings returns the ring's warnings as far as the status has room; the last one then counts the rest.
 func warnings(r *ring.Ring) []v1alpha1.Warning {
 	var list []v1alpha1.Warning
@@ -161,7 +155,7 @@ func warnings(r *ring.Ring) []v1alpha1.Warning {
 		if i == maxWarnings-1 && len(all) > maxWarnings {
 			message = fmt.Sprintf("%s (and %d more warnings)", message, len(all)-maxWarnings)
 		}
-		list = append(list, v1alpha1.Warning{Reason: warningReasons[w.Kind], Message: truncate(message)})
+		list = append(list, v1alpha1.Warning{Reason: v1alpha1.WarningReason(w.Kind.String()), Message: truncate(message)})
 		if len(list) == maxWarnings {
 			break
 		}

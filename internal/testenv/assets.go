@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package testenv
 
 import (
@@ -50,12 +52,12 @@ func checkAssets(dir string) error {
 
 // runLauncher builds the program in dir, runs it and returns what it prints. It does not
 // use go run, which would pass no interrupt on and leave a build running.
-func runLauncher(ctx context.Context, dir string, log io.Writer) (string, error) {
+func runLauncher(ctx context.Context, dir string, log io.Writer) (assets string, err error) {
 	tmp, err := os.MkdirTemp("", "ringwright-controlplane-")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 
 	launcher := filepath.Join(tmp, "controlplane")
 	build := command(ctx, log, "go", "-C", dir, "build", "-o", launcher, ".")

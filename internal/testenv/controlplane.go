@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package testenv
 
 import (
@@ -55,7 +57,8 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 		return nil, fmt.Errorf("guarding the control plane: %w", err)
 	}
 	cp := &ControlPlane{guard: g, unhook: func() bool { return true }}
-	if err := cp.start(ctx, opts); err != nil {
+	err = cp.start(ctx, opts)
+	if err = errors.Join(err, g.closeLogs()); err != nil {
 		err = fmt.Errorf("starting the control plane: %w%s", err, g.logTails())
 		return nil, errors.Join(err, cp.Stop())
 	}
@@ -94,17 +97,18 @@ func (cp *ControlPlane) start(ctx context.Context, opts Options) error {
 	}
 	cp.env = env
 
-	started := make(chan error, 1)
+	started := make(chan struct{})
 	go func() {
-		_, err := env.Start()
-		started <- err
+		defer close(started)
+		_, err = env.Start()
 	}()
 	select {
-	case err = <-started:
+	case <-started:
 	case <-ctx.Done():
 		// envtest does not know of ctx, but it fails when its programs are gone.
-		err = errors.Join(context.Cause(ctx), cp.guard.kill())
+		killErr := cp.guard.kill()
 		<-started
+		err = errors.Join(context.Cause(ctx), killErr)
 	}
 	if err != nil {
 		return err

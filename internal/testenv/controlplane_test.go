@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 package testenv
@@ -141,7 +143,7 @@ func wantNothingLeft(t *testing.T, cp *ControlPlane) {
 		t.Errorf("%s is left: %v", cp.guard.dir, err)
 	}
 	if conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(cp.Config().Host, "https://"), "/")); err == nil {
-		conn.Close()
+		_ = conn.Close()
 		t.Error("the API server is left")
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testenv starts a real Kubernetes API server, with etcd, on the loopback
 // interface: for envtest suites and for the demo.
 //

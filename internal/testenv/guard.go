@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package testenv
 
 import (
@@ -93,12 +95,12 @@ func (g *guard) logTails() string {
 	return out.String()
 }
 
-// closeLogs closes this process's ends of the logs.
+// closeLogs closes the logs in this process. The programs have their own ends by the
+// time that the environment's Start has returned; before, it may yet start one.
 func (g *guard) closeLogs() error {
 	var errs []error
 	for _, log := range g.logs {
 		errs = append(errs, log.Close())
 	}
-	g.logs = nil
 	return errors.Join(errs...)
 }

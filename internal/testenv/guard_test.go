@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 package testenv
@@ -11,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,7 +40,7 @@ func startSleeper(g *guard, stdout *os.File) (*exec.Cmd, error) {
 		return nil, err
 	}
 	w, err := g.wrap(assets, "etcd")
-	if err != nil {
+	if err := errors.Join(err, g.closeLogs()); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(w.script, "--data-dir="+w.dir)
@@ -59,16 +62,16 @@ func TestGuardKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
+	closeFile(t, w)
 	readUp(t, r)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for range 2 { // The second call is harmless.
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = cmd.Wait() }) // Its state says how it ended.
+	for range 2 {                    // The second call is harmless.
 		if err := g.kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-ended
+	wg.Wait()
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the program ended with %v", cmd.ProcessState)
 	}
@@ -86,7 +89,7 @@ func TestGuardDisarmed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.kill()
+	defer func() { _ = g.kill() }()
 	if err := os.Remove(filepath.Join(g.dir, "armed")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ func TestGuardOutlivesItsProcess(t *testing.T) {
 			if err := child.Start(); err != nil {
 				t.Fatal(err)
 			}
-			w.Close()
+			closeFile(t, w)
 			dir := readUp(t, r)
 			switch way {
 			case "kill":
@@ -155,7 +158,9 @@ func TestGuardChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(out, g.dir)
+	if _, err := fmt.Fprintln(out, g.dir); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := startSleeper(g, out); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +169,13 @@ func TestGuardChild(t *testing.T) {
 		panic("on purpose")
 	}
 	os.Exit(0)
+}
+
+func closeFile(t *testing.T, f *os.File) {
+	t.Helper()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // readUp reads until the sleeper says that it runs, and returns what came before.

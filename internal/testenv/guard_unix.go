@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build unix
 
 package testenv
@@ -85,7 +87,7 @@ func newGuard() (*guard, error) {
 // kill kills what still runs, removes the directory and returns when both are done.
 func (g *guard) kill() error {
 	g.killOnce.Do(func() {
-		err := errors.Join(g.lifeline.Close(), g.cmd.Wait(), g.closeLogs())
+		err := errors.Join(g.lifeline.Close(), g.cmd.Wait())
 		if err != nil {
 			g.killErr = fmt.Errorf("removing the control plane in %s: %w", g.dir, err)
 		}

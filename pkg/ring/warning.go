@@ -22,6 +22,20 @@ const (
 	TieOrderBias
 )
 
+// String returns the name of the kind: "BackendOnFixedPoint", "BackendShadowed" or "TieOrderBias".
+func (k WarningKind) String() string {
+	switch k {
+	case BackendOnFixedPoint:
+		return "BackendOnFixedPoint"
+	case BackendShadowed:
+		return "BackendShadowed"
+	case TieOrderBias:
+		return "TieOrderBias"
+	default:
+		return fmt.Sprintf("WarningKind(%d)", uint8(k))
+	}
+}
+
 // tieBiasThreshold is the excess share of the first backend from which TieOrderBias is reported.
 const tieBiasThreshold = 0.001
 

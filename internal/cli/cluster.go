@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// cluster is a source of the ConfigMaps of a HashRing.
+type cluster struct {
+	reader          client.Reader
+	namespace, name string
+	// again is how a read is repeated that fell between two writes of the operator.
+	again wait.Backoff
+}
+
+// publicationTime covers a publication: the operator writes the snapshot first and the routing file right after it.
+var publicationTime = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 5}
+
+// clusterObjects are the objects that a publication was read from.
+type clusterObjects struct {
+	slots   map[routing.Slot]*corev1.ConfigMap
+	routing *corev1.ConfigMap
+	// ring is read for the whole only.
+	ring *v1alpha1.HashRing
+}
+
+// revision returns the number of the revision in a slot, 0 where it has none.
+func (c *clusterObjects) revision(slot routing.Slot) int64 {
+	cm := c.slots[slot]
+	if cm == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(cm.Annotations[v1alpha1.AnnotationRevision], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// newReader returns a client for the two kinds that are read. It asks the API server for these objects and nothing else:
+// what it would otherwise have to discover is known.
+func newReader(config *rest.Config) (client.Reader, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind(hashRingKind), meta.RESTScopeNamespace)
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+}
+
+func (s cluster) read(ctx context.Context, whole bool) (*publication, error) {
+	var p *publication
+	err := wait.ExponentialBackoffWithContext(ctx, s.again, func(ctx context.Context) (bool, error) {
+		var err error
+		p, err = s.readOnce(ctx, whole)
+		return err == nil && !p.betweenWrites(), err
+	})
+	if wait.Interrupted(err) && p != nil && ctx.Err() == nil {
+		return p, nil // It stays inconsistent: whoever looks at it says in what.
+	}
+	return p, err
+}
+
+// betweenWrites says that the slot which the routing file names holds another snapshot than it names.
+func (p *publication) betweenWrites() bool {
+	file, err := routing.Parse(p.routing.data)
+	if err != nil {
+		return false
+	}
+	a := p.slots[file.Stable.Slot]
+	return a.err == nil && checkDigest(a, file.Stable) != nil
+}
+
+func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error) {
+	p := &publication{
+		origin: fmt.Sprintf("HashRing %s/%s", s.namespace, s.name),
+		slots:  map[routing.Slot]*artifact{}, cluster: &clusterObjects{slots: map[routing.Slot]*corev1.ConfigMap{}},
+	}
+	if whole {
+		p.cluster.ring = &v1alpha1.HashRing{}
+		if err := s.get(ctx, hashRingKind, s.name, p.cluster.ring); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.cluster.routing, p.routing, err = s.configMap(ctx, plan.RoutingName(s.name), routing.FileName); err != nil {
+		return nil, err
+	}
+	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
+		if !whole && !p.names(slot) {
+			continue
+		}
+		if p.cluster.slots[slot], p.slots[slot], err = s.configMap(ctx, plan.SlotName(s.name, slot), slot.FileName()); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.checkRingName(s.namespace + "/" + s.name)
+}
+
+// checkRingName refuses the files of another ring, such as those that were copied from another namespace.
+func (p *publication) checkRingName(want string) error {
+	file, err := routing.Parse(p.routing.data)
+	if err == nil && file.Ring != want {
+		return fmt.Errorf("%s is of ring %s, not %s", p.routing.path, file.Ring, want)
+	}
+	return nil
+}
+
+// configMap reads a ConfigMap and the file in it. One that is not there is an error of the artifact.
+func (s cluster) configMap(ctx context.Context, name, key string) (*corev1.ConfigMap, *artifact, error) {
+	cm := &corev1.ConfigMap{}
+	a := &artifact{path: fmt.Sprintf("ConfigMap %s/%s", s.namespace, name)}
+	if err := s.get(ctx, "ConfigMap", name, cm); err != nil {
+		if apierrors.IsNotFound(err) {
+			a.err = fmt.Errorf("%s does not exist: no ring of the name %s has been published in namespace %s", a.path, s.name, s.namespace)
+			return nil, a, nil
+		}
+		return nil, nil, err
+	}
+	if text, ok := cm.Data[key]; ok {
+		a.data = []byte(text)
+		return cm, a, nil
+	}
+	data, ok := cm.BinaryData[key]
+	if !ok {
+		a.err = fmt.Errorf("%s has no %s", a.path, key)
+	}
+	a.data = data
+	return cm, a, nil
+}
+
+func (s cluster) get(ctx context.Context, kind, name string, obj client.Object) error {
+	if err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, obj); err != nil {
+		return fmt.Errorf("reading %s %s/%s: %w", kind, s.namespace, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// BuildOutcome says what "build" did to its directory.
+type BuildOutcome string
+
+const (
+	// BuildCreated means that the directory had no ring, or --force replaced what was no ring of this name.
+	BuildCreated BuildOutcome = "Created"
+	// BuildUpdated means that it had another ring or other addresses, so the generation grew.
+	BuildUpdated BuildOutcome = "Updated"
+	// BuildRestored means that a snapshot had been edited or deleted, and is again what routing.json names.
+	BuildRestored BuildOutcome = "Restored"
+	// BuildUnchanged means that it had these bytes already, and nothing was written.
+	BuildUnchanged BuildOutcome = "Unchanged"
+)
+
+// outputOrder is the order in which files are put in place: routing.json comes last, so that it never names a snapshot
+// that is not there yet.
+var outputOrder = []string{routing.SlotB.FileName(), routing.SlotA.FileName(), routing.FileName}
+
+// outputDir is a directory that a ring is built into, with what it held before; a file that is not there is nil.
+type outputDir struct {
+	path string
+	held map[string][]byte
+	// generation is that of the routing file that was held; 0 where there is none, or none that counts.
+	generation int64
+}
+
+// openOutputDir reads what is there and, unless forced, refuses to replace anything that was not built for this ring.
+func openOutputDir(path string, ref plan.Ref, force bool) (*outputDir, error) {
+	d := &outputDir{path: path, held: map[string][]byte{}}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", path)
+	}
+	if _, err := os.Lstat(filepath.Join(path, dataLink)); err == nil {
+		return nil, fmt.Errorf("%s is a mounted volume: its files change by the link %s, not one by one", path, dataLink)
+	}
+	for _, name := range outputOrder {
+		data, err := readFile(filepath.Join(path, name), plan.MaxSnapshotBytes)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !force {
+			return nil, fmt.Errorf("%w; --force replaces it", err)
+		}
+		d.held[name] = data
+	}
+	err := d.recognise(ref)
+	if err != nil && !force {
+		return nil, fmt.Errorf("%w; --force replaces it", err)
+	}
+	return d, nil
+}
+
+// recognise finds out whether what is held was built for the ring ref, and notes its generation then.
+func (d *outputDir) recognise(ref plan.Ref) error {
+	text := d.held[routing.FileName]
+	if text == nil {
+		return nil
+	}
+	path := filepath.Join(d.path, routing.FileName)
+	file, err := routing.Parse(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read, so it may be of another ring: %w", path, err)
+	case file.Ring != ref.Namespace+"/"+ref.Name:
+		return fmt.Errorf("%s is of ring %s, not %s/%s", path, file.Ring, ref.Namespace, ref.Name)
+	case file.UID != "":
+		return fmt.Errorf("%s was published by a cluster, for the HashRing of UID %s", path, file.UID)
+	}
+	d.generation = file.Generation
+	return nil
+}
+
+// checkStray refuses a snapshot without a routing file, unless it is the one that is about to be written: then a build was
+// interrupted.
+func (d *outputDir) checkStray(files map[string][]byte) error {
+	if d.held[routing.FileName] != nil {
+		return nil
+	}
+	for _, name := range []string{routing.SlotA.FileName(), routing.SlotB.FileName()} {
+		held := d.held[name]
+		if held != nil && !bytes.Equal(held, files[name]) && !bytes.Equal(held, ring.EmptySlot()) {
+			return fmt.Errorf("%s is there without a %s, so it may be of another ring; --force replaces it",
+				filepath.Join(d.path, name), routing.FileName)
+		}
+	}
+	return nil
+}
+
+// plan numbers what is to be written: the generation grows by one where the routing file says something new.
+func (d *outputDir) plan(ref plan.Ref, desired *plan.Desired) (*plan.Publication, BuildOutcome, error) {
+	const revision = 1
+	same, err := plan.Render(ref, desired, revision, max(d.generation, 1))
+	if err != nil {
+		return nil, "", err
+	}
+	files := same.Files()
+	switch {
+	case d.generation == 0:
+		return same, BuildCreated, nil
+	case !bytes.Equal(d.held[routing.FileName], files[routing.FileName]):
+		next, err := plan.Render(ref, desired, revision, d.generation+1)
+		return next, BuildUpdated, err
+	case len(d.differing(files)) > 0:
+		return same, BuildRestored, nil
+	default:
+		return same, BuildUnchanged, nil
+	}
+}
+
+// differing returns the names of the files that are not held as they shall be, in the order in which they are written.
+func (d *outputDir) differing(files map[string][]byte) []string {
+	var names []string
+	for _, name := range outputOrder {
+		if held := d.held[name]; held == nil || !bytes.Equal(held, files[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// write puts files in place. They are complete on disk before the first one is renamed, and an error puts back what was
+// there. Only a process that is killed between two renames leaves a snapshot that routing.json does not name; readers
+// then keep the ring that they have, and building again mends it.
+func (d *outputDir) write(files map[string][]byte) error {
+	names := d.differing(files)
+	if len(names) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(d.path, 0o755); err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(d.path, ".hashring-build-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(staging) }() // What is left there is no part of the result.
+	for _, name := range names {
+		if err := writeSynced(filepath.Join(staging, name), files[name]); err != nil {
+			return err
+		}
+	}
+	for i, name := range names {
+		if err := os.Rename(filepath.Join(staging, name), filepath.Join(d.path, name)); err != nil {
+			return errors.Join(err, d.putBack(staging, names[:i]))
+		}
+	}
+	return syncDir(d.path)
+}
+
+// putBack restores files that were replaced.
+func (d *outputDir) putBack(staging string, names []string) error {
+	var errs []error
+	for _, name := range names {
+		path := filepath.Join(d.path, name)
+		if d.held[name] == nil {
+			errs = append(errs, os.Remove(path))
+			continue
+		}
+		spare := filepath.Join(staging, name)
+		if err := writeSynced(spare, d.held[name]); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.Rename(spare, path))
+	}
+	return errors.Join(errs...)
+}
+
+// writeSynced writes a file that is on disk when it returns, so that a crash after a rename cannot show an empty one.
+func writeSynced(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// syncDir makes renames durable. Some systems cannot do that to a directory, which is no reason to fail.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync()
+	return dir.Close()
+}

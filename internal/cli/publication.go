@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// source is a place that a ring is published in.
+type source interface {
+	// read returns what is there, unchecked: routing.json and the slot that it names or, where whole, everything. The error
+	// is for a place that cannot be read at all; that of a single file is in its artifact.
+	read(ctx context.Context, whole bool) (*publication, error)
+}
+
+// artifact is one published file, or why it could not be read.
+type artifact struct {
+	path string
+	data []byte
+	err  error
+}
+
+// publication is what a source holds, as it was found.
+type publication struct {
+	// origin is how messages call the source.
+	origin string
+	// bare is the snapshot of a source that has nothing else. The fields below are empty then.
+	bare *artifact
+
+	routing *artifact
+	slots   map[routing.Slot]*artifact
+	// cluster is nil where the source is a directory.
+	cluster *clusterObjects
+}
+
+// names says whether the routing file, as far as it can be read, names this slot.
+func (p *publication) names(slot routing.Slot) bool {
+	if p.routing.err != nil {
+		return false
+	}
+	file, err := routing.Parse(p.routing.data)
+	return err == nil && file.Stable.Slot == slot
+}
+
+// opened is a ring that can be asked, with what its source says beside it.
+type opened struct {
+	ring   *ring.Ring
+	origin string
+	// file is nil where the source is a snapshot file.
+	file *routing.File
+	// revision is 0 where the source does not tell.
+	revision int64
+}
+
+// open checks all that a reader checks before it uses a ring.
+func (p *publication) open() (*opened, error) {
+	if p.bare != nil {
+		r, err := openSnapshot(p.bare)
+		if err != nil {
+			return nil, err
+		}
+		return &opened{ring: r, origin: p.origin}, nil
+	}
+	if p.routing.err != nil {
+		return nil, p.routing.err
+	}
+	file, err := routing.Parse(p.routing.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.routing.path, err)
+	}
+	r, err := p.openStable(file.Stable)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{ring: r, origin: p.origin, file: &file}
+	if p.cluster != nil {
+		o.revision = p.cluster.revision(file.Stable.Slot)
+	}
+	return o, checkAddresses(r, file)
+}
+
+// openStable opens the snapshot that ref names, and checks that it is that one.
+func (p *publication) openStable(ref routing.Reference) (*ring.Ring, error) {
+	a := p.slots[ref.Slot]
+	if err := checkDigest(a, ref); err != nil {
+		return nil, err
+	}
+	r, err := openSnapshot(a)
+	if err != nil {
+		return nil, err
+	}
+	return r, checkVersion(r, ref)
+}
+
+func openSnapshot(a *artifact) (*ring.Ring, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	r, err := ring.Open(a.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.path, err)
+	}
+	return r, nil
+}
+
+func checkDigest(a *artifact, ref routing.Reference) error {
+	if a.err != nil {
+		return a.err
+	}
+	if digest := ring.Digest(a.data); digest != ref.Digest {
+		return fmt.Errorf("%s has the digest %s, %s names %s", a.path, digest, routing.FileName, ref.Digest)
+	}
+	return nil
+}
+
+func checkVersion(r *ring.Ring, ref routing.Reference) error {
+	if version := r.Algorithm().Version.String(); version != ref.Version {
+		return fmt.Errorf("the algorithm of the snapshot is %s, %s says %s", version, routing.FileName, ref.Version)
+	}
+	return nil
+}
+
+// checkAddresses says whether every backend has a dial address: with identity Name in the routing file, otherwise in its
+// identity.
+func checkAddresses(r *ring.Ring, file routing.File) error {
+	want := 0
+	if r.Identity() == ring.IdentityName {
+		want = r.Len()
+		for i := range r.Len() {
+			if file.Addresses[r.ID(i)] == "" {
+				return fmt.Errorf("%s has no address for backend %s", routing.FileName, r.ID(i))
+			}
+		}
+	}
+	if len(file.Addresses) != want {
+		return fmt.Errorf("%s has %d addresses, the ring has %d backends with identity %s: %d are wanted",
+			routing.FileName, len(file.Addresses), r.Len(), r.Identity(), want)
+	}
+	return nil
+}
+
+// name returns namespace and name of the HashRing, "" where the source does not tell.
+func (o *opened) name() string {
+	if o.file == nil {
+		return ""
+	}
+	return o.file.Ring
+}
+
+// address returns where backend i is dialled, "" where that is not known: a snapshot of names does not hold it.
+func (o *opened) address(i int) string {
+	switch {
+	case o.ring.Identity() != ring.IdentityName:
+		return o.ring.ID(i)
+	case o.file != nil:
+		return o.file.Addresses[o.ring.ID(i)]
+	default:
+		return ""
+	}
+}
+
+// view returns the view of features, which can be empty.
+func (o *opened) view(features []string) (*ring.View, error) {
+	v, err := o.ring.View(features...)
+	var unknown *ring.UnknownFeatureError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Declared) == 0:
+		return nil, fmt.Errorf("--features: unknown feature %q: the ring declares none", unknown.Name)
+	case err != nil:
+		return nil, fmt.Errorf("--features: %w", err)
+	}
+	return v, nil
+}
+
+// answerable returns an error where nothing can own a key in a view.
+func (o *opened) answerable(v *ring.View, features []string) error {
+	switch {
+	case v.Len() > 0:
+		return nil
+	case len(features) == 0:
+		return fmt.Errorf("none of the %d backends has a weight above 0", o.ring.Len())
+	default:
+		return fmt.Errorf("--features %s: no backend with a weight above 0 has all of them", strings.Join(features, ","))
+	}
+}

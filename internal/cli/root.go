@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const rootLong = `Build, look up, inspect and verify the consistent-hash rings of Ringwright.
+
+The commands read a ring from a cluster, from a directory with the published
+files (a mounted volume, or what "build" wrote), or from a snapshot file. They
+never write to the cluster.
+
+Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
+2 the command line is wrong.`
+
+const rootExample = `  # Build the ring of a manifest, without a cluster, as the operator would
+  kubectl hashring build -f ring.yaml -o out
+
+  # Which backend owns a key, and which ones are next?
+  kubectl hashring lookup edge-cache -n cdn /images/logo.png --owners 3
+
+  # How well is the ring balanced?
+  kubectl hashring inspect edge-cache -n cdn
+
+  # Is what is published what it should be?
+  kubectl hashring verify edge-cache -n cdn`
+
+// Main runs the command line and returns the exit code of the process.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := New(streams)
+	root.SetArgs(append([]string{}, args...)) // Without any, nil would be taken for those of the process.
+	return report(streams.ErrOut, root.ExecuteContext(ctx))
+}
+
+// New returns the root command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kubectl-hashring",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hashring"},
+		Short:         "Build, look up, inspect and verify consistent-hash rings",
+		Long:          rootLong,
+		Example:       rootExample,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usagef(cmd, "unknown command %q", args[0])
+		},
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
+	root.AddCommand(
+		newBuildCommand(streams),
+		newLookupCommand(streams),
+		newInspectCommand(streams),
+		newVerifyCommand(streams),
+		newVersionCommand(streams),
+	)
+	return root
+}
+
+// noArguments refuses positional arguments as a usage error.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef(cmd, "unexpected argument %q: %s takes none", args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

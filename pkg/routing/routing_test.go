@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package routing_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+const digest = "sha256:ca279c86cc5b283f0ed766f5fa10525b0132a6aaf741bfbebe932f01aad21391"
+
+func file() routing.File {
+	return routing.File{
+		APIVersion: routing.APIVersion, Ring: "cdn/edge", UID: "u-1", Generation: 41,
+		Stable:    routing.Reference{Slot: routing.SlotA, Digest: digest, Version: "V2"},
+		Addresses: map[string]string{"c2": "10.0.0.2:80", "c1": "[::1]:80", "c<&>": "x:1"},
+	}
+}
+
+// TestCanonicalBytes pins the form: readers in other languages and digests depend on it.
+func TestCanonicalBytes(t *testing.T) {
+	want := `{"apiVersion":"ringwright.dev/v1alpha1","ring":"cdn/edge","uid":"u-1","generation":41,` +
+		`"stable":{"slot":"a","digest":"` + digest + `","version":"V2"},` +
+		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"}}` + "\n"
+	got, err := file().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("bytes (-want +got):\n%s", diff)
+	}
+	parsed, err := routing.Parse(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(file(), parsed); diff != "" {
+		t.Errorf("parsed again (-want +got):\n%s", diff)
+	}
+}
+
+func TestOptionalFieldsAreLeftOut(t *testing.T) {
+	f := file()
+	f.UID, f.Addresses = "", nil
+	got, err := f.Encode()
+	if err != nil || strings.Contains(string(got), "uid") || strings.Contains(string(got), "addresses") {
+		t.Errorf("%s, error %v", got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	rows := map[string]struct{ old, replacement, want string }{
+		"another version":  {"v1alpha1", "v9", `apiVersion is "ringwright.dev/v9"`},
+		"no namespace":     {"cdn/edge", "edge", `ring is "edge"`},
+		"generation 0":     {":41", ":0", "generation is 0"},
+		"slot c":           {`"slot":"a"`, `"slot":"c"`, `stable.slot is "c"`},
+		"short digest":     {digest, "sha256:00", `stable.digest is "sha256:00"`},
+		"no version":       {`"version":"V2"`, `"version":""`, "stable.version is missing"},
+		"unknown field":    {`"uid"`, `"split"`, `unknown field "split"`},
+		"not JSON":         {"{", "[", "invalid character"},
+		"something behind": {"\n", "{}", "something behind the object"},
+		"cut short":        {"}}", "", "unexpected EOF"},
+	}
+	good, err := file().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(string(good), row.old, row.replacement, 1)
+			if _, err := routing.Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want one that says %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestMaxBytes(t *testing.T) {
+	f := file()
+	f.Addresses = map[string]string{"c": strings.Repeat("x", routing.MaxBytes)}
+	if _, err := f.Encode(); err == nil || !strings.Contains(err.Error(), "524288") {
+		t.Errorf("encoding: %v", err)
+	}
+	if _, err := routing.Parse(make([]byte, routing.MaxBytes+1)); err == nil || !strings.Contains(err.Error(), "524289 bytes, the limit is 524288") {
+		t.Errorf("parsing: %v", err)
+	}
+	f.Addresses = nil
+	if _, err := (routing.File{}).Encode(); err == nil {
+		t.Error("an empty file was encoded")
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/ringwright/ringwright/internal/testenv"
+	"github.com/ringwright/ringwright/internal/testenv/golden"
+)
+
+// The page is its own golden file: after a change of output, go test ./test/cli -update writes what the examples print.
+var _ = Describe("docs/cli.md", func() {
+	It("shows what its examples print", func(ctx SpecContext) {
+		root, err := testenv.ModuleRoot()
+		Expect(err).NotTo(HaveOccurred())
+		path := filepath.Join(root, "docs", "cli.md")
+		page, err := os.ReadFile(path)
+		Expect(err).NotTo(HaveOccurred())
+		prepareExamples(ctx, string(page))
+		golden.Assert(GinkgoTB(), path, []byte(runExamples(ctx, string(page))))
+	})
+})
+
+// prepareExamples changes into a directory with the manifests of the page, and publishes the first one.
+func prepareExamples(ctx context.Context, page string) {
+	GinkgoHelper()
+	GinkgoT().Chdir(GinkgoT().TempDir())
+	GinkgoT().Setenv("KUBECONFIG", kubeconfig)
+	manifests := blocks(page, "yaml")
+	Expect(manifests).To(HaveLen(2))
+	for name, content := range map[string]string{
+		"ring.yaml": manifests[0], "bad.yaml": manifests[1], "changed.yaml": without(manifests[0], "{name: c02,"),
+	} {
+		Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	object := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal([]byte(manifests[0]), &object.Object)).To(Succeed())
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}})).To(Succeed())
+	Expect(controlPlane.Apply(ctx, object)).To(Succeed())
+	stop := startOperator()
+	settled(ctx, object.GetNamespace(), object.GetName())
+	stop()
+}
+
+// blocks returns the content of the page's code blocks in a language.
+func blocks(page, language string) []string {
+	var list []string
+	for _, part := range strings.Split(page, "\n```"+language+"\n")[1:] {
+		content, _, _ := strings.Cut(part, "```")
+		list = append(list, content)
+	}
+	return list
+}
+
+// without returns text without the line that contains part.
+func without(text, part string) string {
+	GinkgoHelper()
+	Expect(strings.Count(text, part)).To(Equal(1))
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, part) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// runExamples returns the page with the output of every command in place of what is there.
+func runExamples(ctx context.Context, page string) string {
+	var out strings.Builder
+	inExample := false
+	for line := range strings.Lines(page) {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inExample = line == "```console\n"
+			out.WriteString(line)
+		case !inExample:
+			out.WriteString(line)
+		case isCommand:
+			out.WriteString(line + runExample(ctx, strings.TrimSpace(command)))
+		}
+	}
+	return out.String()
+}
+
+// runExample runs a command as a shell would, as far as the page needs one: printf can stand before a pipe.
+func runExample(ctx context.Context, command string) string {
+	GinkgoHelper()
+	var in io.Reader = strings.NewReader("")
+	if rest, isPipe := strings.CutPrefix(command, "printf '"); isPipe {
+		text, after, found := strings.Cut(rest, "' | ")
+		Expect(found).To(BeTrue(), command)
+		text, err := strconv.Unquote(`"` + text + `"`)
+		Expect(err).NotTo(HaveOccurred())
+		in, command = strings.NewReader(text), after
+	}
+	args, found := strings.CutPrefix(command, "kubectl hashring ")
+	Expect(found).To(BeTrue(), command)
+	_, out, errOut := hashringWith(ctx, in, strings.Fields(args)...)
+	return out + errOut
+}
