@@ -283,8 +283,33 @@ func TestAppendOwners(t *testing.T) {
 	}
 }
 
+// TestAppendOwnersEqualsSuccessors compares both ways of collecting owners on random rings, skips included.
+func TestAppendOwnersEqualsSuccessors(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 14))
+		c := randomConfig(rnd)
+		for len(c.Backends) < 80 && seed%2 == 0 {
+			c.Backends = append(c.Backends, ring.Backend{ID: randomID(rnd, c.Identity, 100+len(c.Backends)), Weight: 1})
+		}
+		v := mustView(t, mustBuild(t, c), c.Features[:len(c.Features)/2]...)
+		for range 20 {
+			h, n, odd := rnd.Uint32(), rnd.IntN(100), rnd.IntN(4)
+			skip := func(b int) bool { return odd > 0 && b%odd == 1 }
+			var want []int
+			for owner := range v.Successors(h) {
+				if len(want) < n && !skip(owner) {
+					want = append(want, owner)
+				}
+			}
+			if got := v.AppendOwners(nil, h, n, skip); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %d owners of %08x: %v, want %v", seed, n, h, got, want)
+			}
+		}
+	}
+}
+
 func TestNoAllocation(t *testing.T) {
-	c := fleet(2048, ring.V2, 40)
+	c := fleet(5000, ring.V2, 40)
 	c.Features = []string{"half"}
 	for i := range c.Backends {
 		if i%2 == 0 {

@@ -89,12 +89,47 @@ func (v *View) Owner(hash uint32) (int, error) {
 
 // AppendOwners appends to dst up to n distinct backends of the view in ring order from hash on: the owner, then those
 // that would own the key if the ones before were gone. Backends for which skip returns true are passed over; a nil skip
-// passes over none. Fewer than n are appended where the view has no more. It allocates to grow dst, and as Successors
-// does in rings of more than 4096 backends.
+// passes over none. Fewer than n are appended where the view has no more. Up to 64 owners it allocates only to grow dst,
+// beyond that as Successors does.
 func (v *View) AppendOwners(dst []int, hash uint32, n int, skip func(backend int) bool) []int {
-	if n <= 0 {
+	if n > maxScanned {
+		return v.appendMany(dst, hash, n, skip)
+	}
+	if v.size == 0 || n <= 0 {
 		return dst
 	}
+	first := len(dst)
+	// Few owners are compared with each other faster than a set of all backends is cleared.
+	var passed [maxScanned]int
+	skipped := 0
+	p := &v.ring.packed
+	pos := p.find(hash)
+	for range p.points {
+		owner := p.owner(pos)
+		if v.holds(pos, owner) && !slices.Contains(dst[first:], owner) && !slices.Contains(passed[:skipped], owner) {
+			switch {
+			case skip == nil || !skip(owner):
+				dst = append(dst, owner)
+			case skipped < len(passed):
+				passed[skipped] = owner
+				skipped++
+			default: // Too many to remember: it is asked about again.
+			}
+			if len(dst)-first == n || len(dst)-first+skipped == v.size {
+				break
+			}
+		}
+		if pos++; pos == p.points {
+			pos = 0
+		}
+	}
+	return dst
+}
+
+// maxScanned is up to how many owners are compared one by one.
+const maxScanned = 64
+
+func (v *View) appendMany(dst []int, hash uint32, n int, skip func(backend int) bool) []int {
 	last := len(dst) + n
 	for owner := range v.Successors(hash) {
 		if skip != nil && skip(owner) {
