@@ -10,6 +10,8 @@
 // guarantee that an admitted object can be built: rules that need the hash of a backend, such as two backends with
 // the same identity, are reported as conditions, so that an apply never fails for the order of its objects.
 //
+// The rules need Kubernetes 1.33 or later, which made CEL's comprehensions with two variables usable in a schema.
+//
 // The package imports apimachinery only, so that a program can use the types without a client library. The apply
 // configurations beside it need k8s.io/client-go.
 //

@@ -65,10 +65,12 @@ func refCompare(identity ring.Identity, a, b string) int {
 // owners returns the distinct backends in ring order from hash on.
 func (r refRing) owners(hash uint32) []string {
 	var owners []string
+	seen := make([]bool, 1<<16) // By rank: comparing with every owner so far made this the slowest test of all.
 	start, _ := slices.BinarySearchFunc(r, hash, func(p refPoint, h uint32) int { return cmp.Compare(p.hash, h) })
 	for i := range r {
-		if id := r[(start+i)%len(r)].id; !slices.Contains(owners, id) {
-			owners = append(owners, id)
+		if p := r[(start+i)%len(r)]; !seen[p.rank] {
+			seen[p.rank] = true
+			owners = append(owners, p.id)
 		}
 	}
 	return owners

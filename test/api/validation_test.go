@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+)
+
+// one is a spec with one backend under an identity.
+func one(identity v1alpha1.Identity, backend string) string {
+	return backends(identity, 1, func(int) string { return backend })
+}
+
+// selector is a spec with one feature.
+func selector(selector string) string {
+	return "spec: {features: [{name: eu, selector: " + selector + "}]}"
+}
+
+const valid = "{name: a, address: 10.0.0.1, port: 80}"
+
+var _ = DescribeTable("A HashRing is accepted with", func(ctx SpecContext, spec string) {
+	Expect(apply(ctx, hashRing("accepted", spec), client.DryRunAll)).To(Succeed())
+},
+	Entry("no backends, which a condition reports", "spec: {}"),
+	Entry("V1 and its 160 points", "spec: {algorithm: {version: V1, pointsPerWeight: 160}}"),
+	Entry("V2 and 1 point", "spec: {algorithm: {pointsPerWeight: 1}}"),
+	Entry("V2 and 100,000 points", "spec: {algorithm: {pointsPerWeight: 100000}}"),
+
+	Entry("Address: IPv4", one("Address", valid)),
+	Entry("Address: IPv6", one("Address", `{name: a, address: "2001:db8::1", port: 80}`)),
+	Entry("Address: IPv6 that is not in its canonical form", one("Address", `{name: a, address: "2001:DB8:0:0::1", port: 80}`)),
+	Entry("NGINX: IPv4 without a port", one("NGINX", "{name: a, address: 10.0.0.1}")),
+	Entry("NGINX: IPv6 in brackets", one("NGINX", `{name: a, address: "[2001:DB8::1]", port: 80}`)),
+	Entry("NGINX: a name", one("NGINX", "{name: a, address: Cache_1.example.com, port: 80}")),
+	Entry("Name: IPv6", one("Name", `{name: a, address: "2001:db8::1", port: 80}`)),
+	Entry("Name: a name of one label", one("Name", "{name: a, address: memcached, port: 11211}")),
+	Entry("Name: a name that starts with digits", one("Name", "{name: a, address: 10.cache.example, port: 11211}")),
+	Entry("equal addresses, which a condition reports", "spec: {backends: ["+valid+", {name: b, address: 10.0.0.1, port: 80}]}"),
+
+	Entry("a weight of 0", one("Address", "{name: a, address: 10.0.0.1, port: 80, weight: 0}")),
+	Entry("the largest weight", one("Address", "{name: a, address: 10.0.0.1, port: 80, weight: 1000000}")),
+	Entry("a name of 253 characters", one("Address", "{name: "+strings.Repeat("a", 253)+", address: 10.0.0.1, port: 80}")),
+	Entry("32 labels", one("Address", "{name: a, address: 10.0.0.1, port: 80, labels: "+manyLabels(32)+"}")),
+	Entry("4,096 backends", backends("Address", 4096, numbered)),
+	Entry("4,096 backends with long names", backends("Name", 4096, longNamed)),
+
+	Entry("matchLabels", selector(`{matchLabels: {eu: "true"}}`)),
+	Entry("matchExpressions", selector("{matchExpressions: [{key: tier, operator: Exists}]}")),
+	Entry("an operator that there is not, which a condition reports", selector("{matchExpressions: [{key: tier, operator: Is}]}")),
+	Entry("12 features", manyFeatures(12)),
+
+	Entry("no interval", "spec: {publication: {minInterval: 0s}}"),
+	Entry("an interval in parts", "spec: {publication: {minInterval: 1m30s}}"),
+	Entry("the longest interval", "spec: {publication: {minInterval: 60m}}"),
+)
+
+// Each row gives what the message must say: the field, and what is wrong with it.
+var _ = DescribeTable("A HashRing is refused with", func(ctx SpecContext, spec string, want ...string) {
+	err := apply(ctx, hashRing("refused", spec), client.DryRunAll)
+	Expect(err).To(HaveOccurred())
+	AddReportEntry("message", err.Error(), ReportEntryVisibilityNever)
+	for _, part := range want {
+		Expect(err).To(MatchError(ContainSubstring(part)))
+	}
+},
+	Entry("V1 and other than 160 points", "spec: {algorithm: {version: V1, pointsPerWeight: 16}}",
+		"spec.algorithm.pointsPerWeight", "pointsPerWeight must be 160 with version V1, as in NGINX; got 16"),
+	Entry("no points", "spec: {algorithm: {pointsPerWeight: 0}}",
+		"spec.algorithm.pointsPerWeight", "should be greater than or equal to 1"),
+	Entry("too many points", "spec: {algorithm: {pointsPerWeight: 100001}}",
+		"spec.algorithm.pointsPerWeight", "should be less than or equal to 100000"),
+	Entry("an unknown version", "spec: {algorithm: {version: V9}}",
+		"spec.algorithm.version", `Unsupported value: "V9"`),
+	Entry("an unknown identity", "spec: {identity: Hostname}",
+		"spec.identity", `Unsupported value: "Hostname"`),
+
+	Entry("duplicate names", "spec: {backends: ["+valid+", {name: a, address: 10.0.0.2, port: 80}]}",
+		"spec.backends", "the names of backends must be unique", "key a already exists"),
+	Entry("4,097 backends", backends("Address", 4097, numbered),
+		"spec.backends", "Too many: 4097: must have at most 4096 items"),
+	Entry("a duplicate name among 4,096", backends("Address", 4096, func(i int) string { return numbered(i % 4095) }),
+		"spec.backends", "the names of backends must be unique", "key c0000 already exists"),
+	Entry("an empty name", one("Address", `{name: "", address: 10.0.0.1, port: 80}`),
+		"spec.backends[0].name", "should be at least 1 chars long"),
+	Entry("a name with a space", one("Address", `{name: "a b", address: 10.0.0.1, port: 80}`),
+		"spec.backends[0].name", "should match"),
+	Entry("a name of 254 characters", one("Address", "{name: "+strings.Repeat("a", 254)+", address: 10.0.0.1, port: 80}"),
+		"spec.backends[0].name", "may not be more than 253"),
+	Entry("no name", one("Address", "{address: 10.0.0.1, port: 80}"),
+		"spec.backends[0].name", "Required value"),
+	Entry("no address", one("Address", "{name: a, port: 80}"),
+		"spec.backends[0].address", "Required value"),
+
+	Entry("an address that is none", one("NGINX", "{name: a, address: cache!, port: 80}"),
+		"spec.backends[0].address", "address must be an IP address without port and zone, or a DNS name; got cache!"),
+	Entry("a port in the address", one("NGINX", `{name: a, address: "10.0.0.1:80"}`),
+		"spec.backends[0].address", "got 10.0.0.1:80"),
+	Entry("an octet above 255", one("Name", "{name: a, address: 10.0.0.256, port: 80}"),
+		"spec.backends[0].address", "got 10.0.0.256"),
+	Entry("an IPv6 zone", one("Address", `{name: a, address: "fe80::1%eth0", port: 80}`),
+		"spec.backends[0].address", "got fe80::1%eth0"),
+	Entry("an IPv4-mapped address", one("Address", `{name: a, address: "::ffff:10.0.0.1", port: 80}`),
+		"spec.backends[0].address", "got ::ffff:10.0.0.1"),
+	Entry("an empty label", one("Name", "{name: a, address: cache..example, port: 80}"),
+		"spec.backends[0].address", "got cache..example"),
+	Entry("IPv4 in brackets", one("NGINX", `{name: a, address: "[10.0.0.1]", port: 80}`),
+		"spec.backends[0].address", "address in brackets must be an IPv6 address without a zone; got [10.0.0.1]"),
+	Entry("an open bracket", one("NGINX", `{name: a, address: "[", port: 80}`),
+		"spec.backends[0].address", "got ["),
+
+	Entry("Address: a name", backends("Address", 3, func(i int) string {
+		return fmt.Sprintf("{name: c%d, address: %s, port: 80}", i, []string{"10.0.0.1", "cache.example", "10.0.0.3"}[i])
+	}), "spec.backends", "with identity Address, backends[1].address must be an IP address without brackets; backend c1 has cache.example"),
+	Entry("Address: IPv6 in brackets", one("Address", `{name: a, address: "[2001:db8::1]", port: 80}`),
+		"spec.backends", "backends[0].address must be an IP address without brackets; backend a has [2001:db8::1]"),
+	Entry("Address: no port", one("Address", "{name: a, address: 10.0.0.1}"),
+		"spec.backends: Required value", "with identity Address, backends[0].port must be set; backend a has none"),
+	Entry("Name: no port", one("Name", "{name: a, address: cache.example}"),
+		"spec.backends: Required value", "with identity Name, backends[0].port must be set; backend a has none"),
+	Entry("Name: IPv6 in brackets", one("Name", `{name: a, address: "[2001:db8::1]", port: 80}`),
+		"spec.backends", "with identity Name, backends[0].address must be an IP address without brackets or a DNS name"),
+	Entry("NGINX: IPv6 without brackets", one("NGINX", `{name: a, address: "2001:db8::1", port: 80}`),
+		"spec.backends", "with identity NGINX, backends[0].address must be", "IPv6 address in brackets", "backend a has 2001:db8::1"),
+
+	Entry("port 0", one("Address", "{name: a, address: 10.0.0.1, port: 0}"),
+		"spec.backends[0].port", "should be greater than or equal to 1"),
+	Entry("port 65,536", one("Address", "{name: a, address: 10.0.0.1, port: 65536}"),
+		"spec.backends[0].port", "should be less than or equal to 65535"),
+	Entry("a weight below 0", one("Address", "{name: a, address: 10.0.0.1, port: 80, weight: -1}"),
+		"spec.backends[0].weight", "should be greater than or equal to 0"),
+	Entry("a weight over the limit", one("Address", "{name: a, address: 10.0.0.1, port: 80, weight: 1000001}"),
+		"spec.backends[0].weight", "should be less than or equal to 1000000"),
+	Entry("a bad zone", one("Address", `{name: a, address: 10.0.0.1, port: 80, zone: "-"}`),
+		"spec.backends[0].zone", "should match"),
+	Entry("33 labels", one("Address", "{name: a, address: 10.0.0.1, port: 80, labels: "+manyLabels(33)+"}"),
+		"spec.backends[0].labels", "Too many: 33: must have at most 32 items"),
+	Entry("a long label", one("Address", "{name: a, address: 10.0.0.1, port: 80, labels: {k: "+strings.Repeat("v", 64)+"}}"),
+		"spec.backends[0].labels", "keys of labels must have at most 317 characters and the values at most 63"),
+
+	Entry("an empty selector", selector("{}"),
+		"spec.features[0].selector: Required value", "must have matchLabels or matchExpressions; an empty one would select every backend"),
+	Entry("a selector of empty lists", selector("{matchLabels: {}, matchExpressions: []}"),
+		"spec.features[0].selector: Required value"),
+	Entry("no selector", "spec: {features: [{name: eu}]}",
+		"spec.features[0].selector", "Required value"),
+	Entry("a selector that is too large", selector("{matchLabels: "+manyLabels(33)+"}"),
+		"spec.features[0].selector", "at most 32 matchLabels"),
+	Entry("a feature's name in capitals", "spec: {features: [{name: EU, selector: {matchLabels: {a: b}}}]}",
+		"spec.features[0].name", "should match"),
+	Entry("13 features", manyFeatures(13),
+		"spec.features", "Too many: 13: must have at most 12 items"),
+	Entry("days", "spec: {publication: {minInterval: 3d}}",
+		"spec.publication.minInterval", "3d"),
+	Entry("a number of seconds", "spec: {publication: {minInterval: 5}}",
+		"spec.publication.minInterval", "must be of type duration"),
+	Entry("a negative interval", "spec: {publication: {minInterval: -5s}}",
+		"spec.publication.minInterval", "should match"),
+	Entry("a long interval", "spec: {publication: {minInterval: 61m}}",
+		"spec.publication.minInterval", "minInterval must be at most 1h; got 3660s"),
+)
+
+var _ = Describe("A HashRing", func() {
+	It("has a name of at most 63 characters", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing(strings.Repeat("a", 63), "spec: {}"), client.DryRunAll)).To(Succeed())
+		Expect(apply(ctx, hashRing(strings.Repeat("a", 64), "spec: {}"), client.DryRunAll)).To(MatchError(
+			ContainSubstring("metadata.name must have at most 63 characters, because it becomes a label value; got 64")))
+	})
+
+	It("needs a spec", func(ctx SpecContext) {
+		ring := hashRing("no-spec", "spec: {}")
+		delete(ring.Object, "spec")
+		Expect(apply(ctx, ring, client.DryRunAll)).To(MatchError(ContainSubstring("spec: Required value")))
+	})
+
+	It("keeps its identity and may change all else", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing("immutable", one("Name", valid)))).To(Succeed())
+		forbidden := "spec.identity: Forbidden: identity cannot be changed, because every key would move; it is Name, got "
+		Expect(apply(ctx, hashRing("immutable", one("NGINX", valid)))).To(MatchError(ContainSubstring(forbidden + "NGINX")))
+		By("removing it, which sets the default")
+		Expect(apply(ctx, hashRing("immutable", "spec: {}"))).To(MatchError(ContainSubstring(forbidden + "Address")))
+		Expect(apply(ctx, hashRing("immutable", "spec: {identity: Name, algorithm: {version: V1}}"))).To(Succeed())
+	})
+
+	It("has no unknown fields where the client asks for strictness", func(ctx SpecContext) {
+		err := api.Create(ctx, hashRing("unknown", "spec: {replicas: 3}"), client.FieldValidation("Strict"))
+		Expect(err).To(MatchError(ContainSubstring(`unknown field "spec.replicas"`)))
+	})
+})
+
+func numbered(i int) string {
+	return fmt.Sprintf("{name: c%04d, address: 10.0.%d.%d, port: 80, weight: 100}", i, i/256, i%256)
+}
+
+// longNamed makes backends as large as 4,096 of them may be: the API server's limit for a request is 3 MiB.
+func longNamed(i int) string {
+	name := fmt.Sprintf("cache-%04d.%s.example.com", i, strings.Repeat("a", 40))
+	return fmt.Sprintf("{name: %s, address: %s, port: 80, zone: zone-a, labels: %s}", name, name, manyLabels(8))
+}
+
+func manyLabels(n int) string {
+	labels := make([]string, n)
+	for i := range labels {
+		labels[i] = fmt.Sprintf("label-%d: value", i)
+	}
+	return "{" + strings.Join(labels, ", ") + "}"
+}
+
+func manyFeatures(n int) string {
+	features := make([]string, n)
+	for i := range features {
+		features[i] = fmt.Sprintf("{name: f%d, selector: {matchLabels: {k: v}}}", i)
+	}
+	return "spec: {features: [" + strings.Join(features, ", ") + "]}"
+}
