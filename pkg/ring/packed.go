@@ -113,33 +113,24 @@ func (p *packed) overflowBucket(base uint32, row uint64, b uint32) (start, end u
 
 // find returns the position of the first point with hash >= x, which is 0 where there is none: the ring is closed.
 // The ring must have a point.
-//
-// Hashes are spread evenly, so within a bucket the search starts where the point would be if they were spread exactly, and
-// is mostly there.
 func (p *packed) find(x uint32) uint32 {
 	start, end := p.bucket(x >> p.shift)
-	rest := uint64(x & (1<<p.shift - 1))
-	low := rest << p.ownerBits
+	low := uint64(x&(1<<p.shift-1)) << p.ownerBits
 	if end-start > 2*maxNibble {
 		start, end = p.narrow(low, start, end)
 	}
+	// Counting without a branch on the comparison: which entry is the first above low cannot be predicted.
 	mask, width := uint64(1)<<p.width-1, uint64(p.width)
-	i := start + uint32(rest*uint64(end-start)>>p.shift)
-	bit := uint64(i) * width
-	if i < end && p.entry(bit)&mask < low {
-		for i, bit = i+1, bit+width; i < end && p.entry(bit)&mask < low; bit += width {
-			i++
-		}
-	} else {
-		for i > start && p.entry(bit-width)&mask >= low {
-			i--
-			bit -= width
-		}
+	bit := uint64(start) * width
+	for i := start; i < end; i++ {
+		_, less := bits.Sub64(p.entry(bit)&mask, low, 0)
+		start += uint32(less)
+		bit += width
 	}
-	if i == p.points {
+	if start == p.points {
 		return 0
 	}
-	return i
+	return start
 }
 
 // narrow halves the range of an unusually full bucket until few entries are left to count.
