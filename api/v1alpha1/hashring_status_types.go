@@ -68,9 +68,10 @@ type ActiveRing struct {
 	// +required
 	Algorithm ActiveAlgorithm `json:"algorithm"`
 
-	// publishedAt is when the snapshot was first written.
+	// publishedAt is when what is published last changed, be it the snapshot or the routing file. What was edited or deleted
+	// and restored has not changed.
 	// +required
-	PublishedAt metav1.Time `json:"publishedAt"`
+	PublishedAt metav1.MicroTime `json:"publishedAt"`
 }
 
 // ActiveAlgorithm is the algorithm of a published ring. Unlike spec's it has no defaults: it states what was used.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,22 +56,43 @@ func (d *demo) follow(ctx context.Context, c client.WithWatch, dir string) error
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelRing: d.ringName})
-	if err != nil {
-		cancel()
-		return err
-	}
 	d.following = &follower{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(d.following.done)
-		defer watcher.Stop()
-		for range watcher.ResultChan() {
-			if err := mountFiles(ctx, c, d.ringName, dir); err != nil && ctx.Err() == nil {
+		// The API server ends every watch after a while, so there is always a next one.
+		for ctx.Err() == nil {
+			if err := followOnce(ctx, c, d.ringName, dir); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(os.Stderr, "mounting:", err) // As with kubelet, the files before stay.
+				pause(ctx, time.Second)
 			}
 		}
 	}()
 	return nil
+}
+
+// followOnce mounts what is there and then after every change, until the watch ends.
+func followOnce(ctx context.Context, c client.WithWatch, ring, dir string) error {
+	watcher, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelRing: ring})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for {
+		if err := mountFiles(ctx, c, ring, dir); err != nil {
+			return err
+		}
+		if _, ok := <-watcher.ResultChan(); !ok {
+			return nil
+		}
+	}
+}
+
+// pause waits, but not beyond the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // startAgent mounts the ring's ConfigMaps into a directory and starts the agent on it.

@@ -35,9 +35,8 @@ func main() {
 	ctrl.SetLogger(logr.Discard()) // envtest has nothing to say that the demo does not.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, *once)
-	interrupted := ctx.Err() != nil
 	stop()
-	if err != nil && !interrupted {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -51,17 +50,19 @@ func run(ctx context.Context, once bool) (err error) {
 	}
 	d := &demo{dir: dir}
 	defer func() {
-		err = errors.Join(err, d.stop())
-		if err == nil {
-			err = os.RemoveAll(dir)
-		} else if ctx.Err() == nil {
+		if err = errors.Join(err, d.stop()); err != nil {
 			fmt.Fprintln(os.Stderr, "logs are kept in", dir)
+			return
 		}
+		err = os.RemoveAll(dir)
 	}()
 	for _, step := range []func(context.Context) error{
 		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange,
 	} {
 		if err := step(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil // Interrupted: that it did not get further is no failure, but how it stops can be.
+			}
 			return err
 		}
 	}

@@ -11,19 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
 )
-
-// conflictRetry is how soon a write is tried again that failed because the cache was behind: about what it needs to
-// catch up.
-const conflictRetry = 100 * time.Millisecond
 
 // nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
 // goes away.
@@ -35,6 +33,16 @@ type HashRingReconciler struct {
 	Publisher *publish.Publisher
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
+
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// NewHashRingReconciler returns a reconciler that reads from c, whose ConfigMaps are cached as [publish.CacheOptions] says,
+// and from live, the API server.
+func NewHashRingReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *HashRingReconciler {
+	return &HashRingReconciler{
+		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Recorder: recorder, Clock: clock, conflicts: newLimiter(),
+	}
 }
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=list;watch
@@ -53,14 +61,23 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		return ctrl.Result{}, nil // The garbage collector deletes what was published.
 	}
 	out := r.advance(ctx, ring)
-	err := out.failure
-	if !isConflict(err) { // Else what was seen is out of date, and a status made of it would be wrong.
-		err = errors.Join(err, r.report(ctx, ring, out))
+	if isConflict(out.failure) { // What was seen is out of date, and a status made of it would be wrong.
+		return r.retry(ctx, req, out.failure)
 	}
-	if isConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	err := r.report(ctx, ring, out)
+	if isConflict(err) && out.failure == nil {
+		return r.retry(ctx, req, err)
 	}
-	return ctrl.Result{RequeueAfter: out.requeueAfter()}, err
+	r.conflicts.Forget(req)
+	return ctrl.Result{RequeueAfter: out.requeueAfter()}, errors.Join(out.failure, err)
+}
+
+// retry tries again what failed because the cache was behind: soon, and later each time while it stays behind. That is
+// part of the work, so it is no error.
+func (r *HashRingReconciler) retry(ctx context.Context, req ctrl.Request, conflict error) (ctrl.Result, error) {
+	delay := r.conflicts.When(req)
+	log.FromContext(ctx).V(1).Info("The cache is behind", "conflict", conflict.Error(), "retryAfter", delay)
+	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
 // outcome is what became of one step.
@@ -88,7 +105,7 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 	}
 	out.decision = plan.Decide(ring, seen.Observation, out.now)
 	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
-	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 {
+	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 && out.decision.Wait == 0 {
 		log.FromContext(ctx).Info("Published", "revision", p.Revision, "digest", out.decision.Desired.Ring.Digest(),
 			"routingGeneration", p.Generation, "configMaps", len(out.decision.Writes), "restored", out.decision.Restores)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -36,15 +37,27 @@ type Options struct {
 func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hashring").
-		// The status is ours, so only spec counts.
-		For(&v1alpha1.HashRing{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.HashRing{}, builder.WithPredicates(unseen())).
 		// By label and not by owner, so that what is left of an earlier HashRing of the same name is noticed when it goes.
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			RateLimiter:             newLimiter(),
 		}).
 		Complete(r)
+}
+
+func newLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
+}
+
+// unseen lets an update pass when the status is not about the spec. That includes a HashRing that was made again while the
+// watch was broken, and a status that somebody has wiped; it leaves out our own writes of the status.
+func unseen() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		ring, ok := e.ObjectNew.(*v1alpha1.HashRing)
+		return !ok || ring.Status.ObservedGeneration != ring.Generation || e.ObjectOld.GetUID() != ring.UID
+	}}
 }
 
 // ringOf returns the HashRing that a published ConfigMap names in its label.

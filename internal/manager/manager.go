@@ -124,12 +124,7 @@ func addProbes(mgr ctrl.Manager) error {
 }
 
 func addControllers(mgr ctrl.Manager, o Options) error {
-	reconciler := &controller.HashRingReconciler{
-		Client:    mgr.GetClient(),
-		Publisher: &publish.Publisher{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
-		Recorder:  mgr.GetEventRecorder("ringwright"),
-		Clock:     clock.RealClock{},
-	}
+	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("ringwright"), clock.RealClock{})
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
 	}

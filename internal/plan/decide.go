@@ -4,6 +4,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -30,9 +31,9 @@ type Object struct {
 	Holder Holder
 	// ContentDigest is the digest of the payload that is there, not what an annotation says of it.
 	ContentDigest string
-	// SnapshotDigest is the digest of the file of slot a that is there; "" for the others.
-	SnapshotDigest string
-	Annotations    map[string]string
+	// FileDigest is the digest of the file that is there, of slot a or routing.json; "" for slot b.
+	FileDigest  string
+	Annotations map[string]string
 	// MetadataIntact says that labels and owner reference are as they shall be.
 	MetadataIntact bool
 }
@@ -103,13 +104,23 @@ func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
 	}
 	d.Restores = published(r.Status, d.Publication, desired)
 	if len(d.Writes) > 0 && !d.Restores && d.LastGoodIntact {
-		d.Wait = r.Status.Active.PublishedAt.Add(minInterval(r.Spec)).Sub(now)
+		d.Wait = wait(r, now)
 	}
 	if d.Wait > 0 {
-		d.Writes = nil
+		// Slot b is the same in both publications, and pods that mount it cannot start without it.
+		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return cm.Name != seen.SlotB.Name })
 	}
-	d.Wait = max(d.Wait, 0)
 	return d
+}
+
+// wait returns how long a publication has to wait for the one before it to be minInterval old. A publication in the
+// future was made by a clock that is ahead: nothing is known of its age, and nobody shall wait for that clock.
+func wait(r *v1alpha1.HashRing, now time.Time) time.Duration {
+	age, interval := now.Sub(r.Status.Active.PublishedAt.Time), minInterval(r.Spec)
+	if age < 0 || age >= interval {
+		return 0
+	}
+	return interval - age
 }
 
 func asRefusal(err error) *Refusal {
@@ -136,29 +147,22 @@ func conflict(r *v1alpha1.HashRing, seen Observation) error {
 func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publication, error) {
 	ref := Ref{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
 	revision := nextRevision(r.Status, d.Ring.Digest(), seen.SlotA)
-	generation := number(seen.Routing.Annotations, v1alpha1.AnnotationGeneration)
-	digest := ""
-	if s := r.Status.Routing; s != nil && s.Generation >= generation {
-		generation, digest = s.Generation, s.Digest
-	}
+	generation, digest := lastGeneration(r.Status, seen.Routing)
 	same, err := Render(ref, d, revision, max(generation, 1))
 	if err != nil || generation == 0 || same.RoutingDigest == digest {
 		return same, err
 	}
-	if digest == "" && same.routing().Annotations[v1alpha1.AnnotationContentDigest] == seen.Routing.Annotations[v1alpha1.AnnotationContentDigest] {
-		return same, nil
-	}
 	return Render(ref, d, revision, generation+1)
 }
 
-func (p *Publication) routing() ConfigMap { return p.ConfigMaps[len(p.ConfigMaps)-1] }
-
-// nextRevision returns the last revision where its digest is the same, otherwise the one after it. The status knows the
-// last one, or the slot where the status was lost or is older.
+// nextRevision returns the last revision where its digest is the same, otherwise the one after it.
 func nextRevision(s v1alpha1.HashRingStatus, digest string, slot Object) int64 {
-	last, lastDigest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.Annotations[v1alpha1.AnnotationDigest]
-	if s.Active != nil && s.Active.Revision >= last {
-		last, lastDigest = s.Active.Revision, s.Active.Digest
+	last, lastDigest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.FileDigest
+	if slot.FileDigest != slot.Annotations[v1alpha1.AnnotationDigest] {
+		last = 0 // Edited.
+	}
+	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == slot.FileDigest) {
+		last, lastDigest = a.Revision, a.Digest
 	}
 	if last > 0 && lastDigest == digest {
 		return last
@@ -166,13 +170,25 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, slot Object) int64 {
 	return last + 1
 }
 
+// lastGeneration returns the last generation of the routing file and the digest that it had; 0 where there was none.
+//
+// As with the revision, the status knows. What is published is believed where it is newer, because a status was lost, was
+// not written before a crash, or is still behind in the cache; and only where it was not edited.
+func lastGeneration(s v1alpha1.HashRingStatus, routing Object) (int64, string) {
+	last := number(routing.Annotations, v1alpha1.AnnotationGeneration)
+	if routing.ContentDigest != routing.Annotations[v1alpha1.AnnotationContentDigest] {
+		last = 0
+	}
+	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == routing.FileDigest) {
+		return known.Generation, known.Digest
+	}
+	return last, routing.FileDigest
+}
+
 // lastGoodIntact compares what is there with what the status says was published.
 func lastGoodIntact(s v1alpha1.HashRingStatus, seen Observation) bool {
 	return s.Active != nil && s.Routing != nil &&
-		seen.SlotA.SnapshotDigest == s.Active.Digest &&
-		seen.Routing.Holder == Ours &&
-		number(seen.Routing.Annotations, v1alpha1.AnnotationGeneration) == s.Routing.Generation &&
-		seen.Routing.ContentDigest == seen.Routing.Annotations[v1alpha1.AnnotationContentDigest]
+		seen.SlotA.FileDigest == s.Active.Digest && seen.Routing.FileDigest == s.Routing.Digest
 }
 
 // published says that p is what the status says was published.

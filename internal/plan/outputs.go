@@ -62,7 +62,7 @@ func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, erro
 	}
 	text, err := file.Encode()
 	if err != nil {
-		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err)
+		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}
 	slotA := ConfigMap{
 		Name: SlotName(ref.Name, routing.SlotA),

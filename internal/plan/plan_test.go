@@ -74,7 +74,10 @@ func (c *cluster) write(cm plan.ConfigMap) {
 		ContentDigest: plan.ContentDigest(cm.Data, cm.BinaryData),
 	}
 	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok {
-		object.SnapshotDigest = ring.Digest(snapshot)
+		object.FileDigest = ring.Digest(snapshot)
+	}
+	if file, ok := cm.Data[routing.FileName]; ok {
+		object.FileDigest = ring.Digest([]byte(file))
 	}
 	*c.object(cm.Name) = object
 }
@@ -140,7 +143,7 @@ func TestFirstPublication(t *testing.T) {
 	want := v1alpha1.HashRingStatus{
 		ObservedGeneration: 1,
 		Active: &v1alpha1.ActiveRing{
-			Revision: 1, Digest: d.Desired.Ring.Digest(), Slot: v1alpha1.SlotA, PublishedAt: metav1.NewTime(start.Truncate(time.Second)),
+			Revision: 1, Digest: d.Desired.Ring.Digest(), Slot: v1alpha1.SlotA, PublishedAt: metav1.NewMicroTime(start.Truncate(time.Microsecond)),
 			Algorithm: v1alpha1.ActiveAlgorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160},
 		},
 		Backends: &v1alpha1.BackendCounts{Total: 3, Placed: 3},
@@ -202,7 +205,7 @@ func TestCoalescing(t *testing.T) {
 		c.now = start.Add(time.Duration(i+1) * time.Second)
 		c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4 + i) })
 		d := c.step()
-		if want := start.Truncate(time.Second).Add(5 * time.Second).Sub(c.now); len(d.Writes) != 0 || d.Wait != want {
+		if want := start.Truncate(time.Microsecond).Add(5 * time.Second).Sub(c.now); len(d.Writes) != 0 || d.Wait != want {
 			t.Fatalf("after %d s: writes %v, wait %v, want %v", i+1, names(d.Writes), d.Wait, want)
 		}
 		c.wantConditions("Ready=True/Coalescing", "Published=False/Coalescing", "Reconciling=True/Coalescing")
@@ -214,6 +217,31 @@ func TestCoalescing(t *testing.T) {
 	}
 	c.wantNumbers(2, 2)
 	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
+}
+
+// TestCoalescingKeepsSlotB: pods that mount it cannot start without it.
+func TestCoalescingKeepsSlotB(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.step()
+	c.seen.SlotB = plan.Object{Name: "edge-b"}
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
+	if d := c.step(); d.Wait == 0 || !slices.Equal(names(d.Writes), []string{"edge-b"}) {
+		t.Errorf("wait %v, writes %v", d.Wait, names(d.Writes))
+	}
+	c.wantNumbers(1, 1)
+}
+
+// TestClockAhead: a publication that was made by a clock that is ahead does not hold up the next one.
+func TestClockAhead(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.now = start.Add(48 * time.Hour)
+	c.step()
+	c.now = start
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
+	if d := c.step(); d.Wait != 0 || len(d.Writes) != 2 {
+		t.Errorf("wait %v, writes %v", d.Wait, names(d.Writes))
+	}
+	c.wantNumbers(2, 2)
 }
 
 // TestCoalescingDoesNotKeepADamagedRing: there is nothing worth waiting with.
@@ -236,10 +264,18 @@ func TestRestore(t *testing.T) {
 		"slot deleted":       {func(c *cluster) { c.seen.SlotA = plan.Object{Name: "edge-a"} }, []string{"edge-a"}},
 		"empty slot deleted": {func(c *cluster) { c.seen.SlotB = plan.Object{Name: "edge-b"} }, []string{"edge-b"}},
 		"routing deleted":    {func(c *cluster) { c.seen.Routing = plan.Object{Name: "edge-routing"} }, []string{"edge-routing"}},
-		"payload edited":     {func(c *cluster) { c.seen.SlotA.ContentDigest, c.seen.SlotA.SnapshotDigest = "x", "y" }, []string{"edge-a"}},
-		"routing edited":     {func(c *cluster) { c.seen.Routing.ContentDigest = "x" }, []string{"edge-routing"}},
+		"payload edited":     {func(c *cluster) { c.seen.SlotA.ContentDigest, c.seen.SlotA.FileDigest = "x", "y" }, []string{"edge-a"}},
+		"routing edited":     {func(c *cluster) { c.seen.Routing.ContentDigest, c.seen.Routing.FileDigest = "x", "y" }, []string{"edge-routing"}},
 		"label removed":      {func(c *cluster) { c.seen.Routing.MetadataIntact = false }, []string{"edge-routing"}},
 		"revision edited":    {func(c *cluster) { c.seen.SlotA.Annotations[v1alpha1.AnnotationRevision] = "0" }, []string{"edge-a"}},
+		"revision raised":    {func(c *cluster) { c.seen.SlotA.Annotations[v1alpha1.AnnotationRevision] = "99" }, []string{"edge-a"}},
+		"revision too large": {func(c *cluster) { c.seen.SlotA.Annotations[v1alpha1.AnnotationRevision] = "9223372036854775807" }, []string{"edge-a"}},
+		"generation raised":  {func(c *cluster) { c.seen.Routing.Annotations[v1alpha1.AnnotationGeneration] = "99" }, []string{"edge-routing"}},
+		"all of it raised": {func(c *cluster) {
+			c.seen.Routing.Annotations[v1alpha1.AnnotationGeneration] = "9223372036854775807"
+			c.seen.Routing.FileDigest, c.seen.Routing.ContentDigest = "x", "y"
+			c.seen.Routing.Annotations[v1alpha1.AnnotationContentDigest] = "y"
+		}, []string{"edge-routing"}},
 		"generation edited":  {func(c *cluster) { c.seen.Routing.Annotations[v1alpha1.AnnotationGeneration] = "x" }, []string{"edge-routing"}},
 		"everything deleted": {func(c *cluster) { c.seen = newCluster(c.t, spec(3)).seen }, []string{"edge-b", "edge-a", "edge-routing"}},
 	}

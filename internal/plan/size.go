@@ -33,7 +33,10 @@ func whatFits(c ring.Config) string {
 	if n := largest(uint64(c.Algorithm.PointsPerWeight), weight); n > 0 && c.Algorithm.Version != ring.V1 {
 		return fmt.Sprintf("spec.algorithm.pointsPerWeight %d", n)
 	}
-	return fmt.Sprintf("a sum of weights of %d", largest(weight, uint64(c.Algorithm.PointsPerWeight)))
+	if n := largest(weight, uint64(c.Algorithm.PointsPerWeight)); n > 0 {
+		return fmt.Sprintf("a sum of weights of %d", n)
+	}
+	return "fewer backends, or shorter names,"
 }
 
 func packedBytes(points uint64, backends int) uint64 {

@@ -22,13 +22,15 @@ const (
 	maxMessageBytes = 1024
 )
 
-// number reads a decimal annotation; what is missing or was edited into something else counts as 0.
+// number reads a decimal annotation. What is missing, was edited into something else, or is larger than anything that was
+// ever counted, counts as 0.
 func number(annotations map[string]string, key string) int64 {
+	const limit = 1 << 53
 	n, err := strconv.ParseInt(annotations[key], 10, 64)
-	if err != nil {
+	if err != nil || n < 0 || n > limit {
 		return 0
 	}
-	return max(n, 0)
+	return n
 }
 
 // Status returns the status of r after the decision was carried out, with failure nil where that succeeded. It starts
@@ -79,7 +81,7 @@ func verdict(last v1alpha1.HashRingStatus, d Decision, failure error) conditions
 	case failure != nil:
 		return conditions{
 			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, reconciling: true, reason: v1alpha1.ReasonPublishFailed,
-			message: truncate(fmt.Sprintf("writing to the cluster failed and is tried again: %v", failure)),
+			message: truncate(fmt.Sprintf("%v; it is tried again", failure)),
 		}
 	case d.Refusal != nil:
 		return conditions{
@@ -107,14 +109,14 @@ func lastGood(s v1alpha1.HashRingStatus, d Decision) string {
 	case d.LastGoodIntact:
 		return fmt.Sprintf("revision %d stays published", s.Active.Revision)
 	default:
-		return fmt.Sprintf("revision %d was published, and has been edited or deleted since: it is restored with the next valid spec", s.Active.Revision)
+		return fmt.Sprintf("revision %d was published, and has been edited or deleted since: it is restored when this is mended", s.Active.Revision)
 	}
 }
 
 // describe fills in what the status says of the published ring.
 func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 	r, p := d.Desired.Ring, d.Publication
-	publishedAt := metav1.NewTime(now.Truncate(time.Second))
+	publishedAt := metav1.NewMicroTime(now.Truncate(time.Microsecond))
 	if published(*s, p, d.Desired) {
 		publishedAt = s.Active.PublishedAt
 	}

@@ -16,10 +16,11 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-// Annotations that exist only in the cache, in place of the payload.
+// Annotations that exist only in the cache, in place of the payload. An API server takes no key with a space, so nobody
+// can put them there to hide an edit.
 const (
-	seenContent  = "cache.ringwright.dev/content-digest"
-	seenSnapshot = "cache.ringwright.dev/snapshot-digest"
+	seenContent = "content digest"
+	seenFile    = "file digest"
 )
 
 // CacheOptions says how ConfigMaps are cached: those of Ringwright only, without their payload.
@@ -46,7 +47,10 @@ func StripPayload(object any) (any, error) {
 	}
 	annotations[seenContent] = plan.ContentDigest(cm.Data, cm.BinaryData)
 	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok {
-		annotations[seenSnapshot] = ring.Digest(snapshot)
+		annotations[seenFile] = ring.Digest(snapshot)
+	}
+	if file, ok := cm.Data[routing.FileName]; ok {
+		annotations[seenFile] = ring.Digest([]byte(file))
 	}
 	cm.Annotations = annotations
 	cm.ManagedFields = nil

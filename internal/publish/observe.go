@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -34,18 +35,21 @@ type Seen struct {
 // Observe reads the three ConfigMaps of r.
 func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
 	seen := Seen{objects: map[string]*corev1.ConfigMap{}}
-	for name, into := range map[string]*plan.Object{
-		plan.SlotName(r.Name, routing.SlotA): &seen.SlotA,
-		plan.SlotName(r.Name, routing.SlotB): &seen.SlotB,
-		plan.RoutingName(r.Name):             &seen.Routing,
+	for _, part := range []struct {
+		name string
+		into *plan.Object
+	}{
+		{plan.SlotName(r.Name, routing.SlotA), &seen.SlotA},
+		{plan.SlotName(r.Name, routing.SlotB), &seen.SlotB},
+		{plan.RoutingName(r.Name), &seen.Routing},
 	} {
-		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name})
+		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: part.name})
 		if err != nil {
-			return Seen{}, fmt.Errorf("reading ConfigMap %s: %w", name, err)
+			return Seen{}, fmt.Errorf("reading ConfigMap %s: %w", part.name, err)
 		}
-		*into = describe(r, name, cm)
+		*part.into = describe(r, part.name, cm)
 		if cm != nil {
-			seen.objects[name] = cm
+			seen.objects[part.name] = cm
 		}
 	}
 	return seen, nil
@@ -71,15 +75,21 @@ func describe(r *v1alpha1.HashRing, name string, cm *corev1.ConfigMap) plan.Obje
 	}
 	owner := metav1.GetControllerOf(cm)
 	owned := owner != nil && owner.UID == r.UID
+	// What is left of a HashRing that was deleted and made again is taken over, but not what another controller owns.
+	adoptable := owner == nil || isHashRing(owner, r.Name)
 	labelled := cm.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByRingwright && cm.Labels[v1alpha1.LabelRing] == r.Name
 	object := plan.Object{
 		Name: name, Holder: plan.Foreign,
-		ContentDigest: cm.Annotations[seenContent], SnapshotDigest: cm.Annotations[seenSnapshot],
+		ContentDigest: cm.Annotations[seenContent], FileDigest: cm.Annotations[seenFile],
 		Annotations: cm.Annotations, MetadataIntact: owned && labelled,
 	}
-	// The labels alone are enough: after a HashRing was deleted and made again, what is left of the first one is taken over.
-	if owned || labelled {
+	if owned || labelled && adoptable {
 		object.Holder = plan.Ours
 	}
 	return object
+}
+
+func isHashRing(owner *metav1.OwnerReference, name string) bool {
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && group.Group == v1alpha1.GroupName && owner.Kind == "HashRing" && owner.Name == name
 }

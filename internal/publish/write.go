@@ -109,6 +109,8 @@ func objectLabels(r *v1alpha1.HashRing) map[string]string {
 // takeover returns what to apply before cm where the payload has entries that cm does not have: those entries with values
 // that nobody else would have chosen, and what of cm does not get in their way. Nil where there are none.
 func takeover(old *corev1.ConfigMap, cm plan.ConfigMap) *plan.ConfigMap {
+	// Equal values would be owned by both, so this one is never there already.
+	removal := "removed by " + v1alpha1.FieldManager + " from version " + old.ResourceVersion
 	taken := plan.ConfigMap{Name: cm.Name, Annotations: cm.Annotations, Data: map[string]string{}, BinaryData: map[string][]byte{}}
 	for key := range old.Data {
 		if _, ours := cm.Data[key]; !ours {
@@ -135,6 +137,3 @@ func takeover(old *corev1.ConfigMap, cm plan.ConfigMap) *plan.ConfigMap {
 	}
 	return &taken
 }
-
-// removal is the value of an entry that is about to be dropped.
-const removal = "removed by " + v1alpha1.FieldManager + "\n"

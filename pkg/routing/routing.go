@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 )
@@ -91,7 +92,7 @@ func Parse(data []byte) (File, error) {
 	if err := decoder.Decode(&f); err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", FileName, err)
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); err != io.EOF {
 		return File{}, fmt.Errorf("reading %s: there is something behind the object", FileName)
 	}
 	return f, f.check()

@@ -62,6 +62,8 @@ func TestRefused(t *testing.T) {
 		"unknown field":    {`"uid"`, `"split"`, `unknown field "split"`},
 		"not JSON":         {"{", "[", "invalid character"},
 		"something behind": {"\n", "{}", "something behind the object"},
+		"a brace behind":   {"\n", "}", "something behind the object"},
+		"text behind":      {"\n", " ]x", "something behind the object"},
 		"cut short":        {"}}", "", "unexpected EOF"},
 	}
 	good, err := file().Encode()

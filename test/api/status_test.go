@@ -36,7 +36,7 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithDigest(digest).
 			WithSlot(v1alpha1.SlotA).
 			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV2).WithPointsPerWeight(160)).
-			WithPublishedAt(now)).
+			WithPublishedAt(metav1.NewMicroTime(now.Time))).
 		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0)).
 		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80")).
 		WithBalance(applyv1alpha1.Balance().

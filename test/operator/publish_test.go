@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -123,6 +124,15 @@ var _ = Describe("publication", func() {
 				Expect(err).NotTo(HaveOccurred())
 				Expect(published(ctx, got)[part].BinaryData["ring-"+part+".snap"]).To(Equal(offline), part)
 			}
+			// The routing file of a cluster says besides which HashRing of that name it is.
+			offline, err := os.ReadFile(filepath.Join(out, routing.FileName))
+			Expect(err).NotTo(HaveOccurred())
+			want, err := routing.Parse(offline)
+			Expect(err).NotTo(HaveOccurred())
+			want.UID, want.Ring = string(got.UID), namespace+"/"+got.Name
+			encoded, err := want.Encode()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(published(ctx, got)["routing"].Data[routing.FileName]).To(Equal(string(encoded)))
 		}
 	})
 
@@ -225,12 +235,46 @@ var _ = Describe("publication", func() {
 		got := settled(ctx, r, v1alpha1.ReasonNameConflict)
 		Expect(readyMessage(got)).To(ContainSubstring("ConfigMap " + namespace + "/taken-routing exists"))
 		Expect(getConfigMap(ctx, namespace, "taken-routing").ResourceVersion).To(Equal(foreign.ResourceVersion))
+		again := reconcileOnce(ctx, r, nil)
+		Expect(again.result.RequeueAfter).To(Equal(30*time.Second), "nothing else would tell when the name is free")
+		Expect(again.writes).To(BeEmpty())
 		err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "taken-a"}, &corev1.ConfigMap{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "half a publication was written")
 
 		Expect(admin.Delete(ctx, foreign)).To(Succeed())
 		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(4) })
 		checkPublication(ctx, settled(ctx, r, v1alpha1.ReasonRingPublished))
+	})
+
+	It("does not touch what another controller owns, whatever its labels", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		foreign := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "owned-a",
+				Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelRing: "owned"},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "apps/v1", Kind: "Deployment", Name: "other", UID: "other-uid", Controller: ptr.To(true),
+				}},
+			},
+			Data: map[string]string{"mine": "yes"},
+		}
+		Expect(admin.Create(ctx, foreign)).To(Succeed())
+		r := newRing(namespace, "owned", 3)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonNameConflict)
+		Expect(getConfigMap(ctx, namespace, "owned-a").ResourceVersion).To(Equal(foreign.ResourceVersion))
+	})
+
+	It("mends a status that somebody has wiped", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "wiped", 3)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		before := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		wiped := before.DeepCopy()
+		wiped.Status = v1alpha1.HashRingStatus{}
+		Expect(admin.Status().Update(ctx, wiped)).To(Succeed())
+		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		Expect(got.Status.Active.Revision).To(Equal(before.Status.Active.Revision))
+		Expect(got.Status.Routing).To(Equal(before.Status.Routing))
 	})
 
 	It("takes over what is left of an earlier HashRing of the same name", func(ctx SpecContext) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/controller"
-	"github.com/ringwright/ringwright/internal/publish"
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
 var _ = Describe("restoration", func() {
@@ -88,6 +88,24 @@ var _ = Describe("restoration", func() {
 				cm.Data["extra"], cm.BinaryData = "x", map[string][]byte{"more": []byte("y")}
 			})
 		}),
+		Entry("added to, with the value that takes it over", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) { cm.Data["extra"] = "removed by ringwright from version 1" })
+		}),
+		Entry("edited, with digests that fit", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) {
+				cm.Data["routing.json"] = "{}"
+				cm.Annotations[v1alpha1.AnnotationContentDigest] = plan.ContentDigest(cm.Data, cm.BinaryData)
+			})
+		}),
+		Entry("given another revision", func(ctx context.Context) {
+			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.Annotations[v1alpha1.AnnotationRevision] = "99" })
+		}),
+		Entry("given the largest revision", func(ctx context.Context) {
+			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.Annotations[v1alpha1.AnnotationRevision] = "9223372036854775807" })
+		}),
+		Entry("given another generation", func(ctx context.Context) {
+			change(ctx, "routing", func(cm *corev1.ConfigMap) { cm.Annotations[v1alpha1.AnnotationGeneration] = "99" })
+		}),
 		Entry("stripped of annotations", func(ctx context.Context) {
 			change(ctx, "a", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 		}),
@@ -132,6 +150,12 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			}
 			return c.Apply(ctx, object, opts...)
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := count("patch " + object.GetName()); err != nil {
+				return err
+			}
+			return c.Patch(ctx, object, patch, opts...)
+		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 			if err := count("apply " + sub); err != nil {
 				return err
@@ -139,9 +163,7 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			return c.SubResource(sub).Apply(ctx, object, opts...)
 		},
 	})
-	reconciler := &controller.HashRingReconciler{
-		Client: c, Publisher: &publish.Publisher{Client: c, Live: admin}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
-	}
+	reconciler := controller.NewHashRingReconciler(c, admin, events.NewFakeRecorder(100), clock.RealClock{})
 	counted.result, counted.err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
 	return counted
 }

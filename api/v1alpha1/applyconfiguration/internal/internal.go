@@ -45,7 +45,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: publishedAt
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
     - name: revision
       type:
         scalar: numeric
@@ -344,6 +344,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsOperationType
   scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:

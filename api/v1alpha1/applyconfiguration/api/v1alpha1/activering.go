@@ -22,8 +22,9 @@ type ActiveRingApplyConfiguration struct {
 	Slot *apiv1alpha1.Slot `json:"slot,omitempty"`
 	// algorithm is what the ring was built with.
 	Algorithm *ActiveAlgorithmApplyConfiguration `json:"algorithm,omitempty"`
-	// publishedAt is when the snapshot was first written.
-	PublishedAt *v1.Time `json:"publishedAt,omitempty"`
+	// publishedAt is when what is published last changed, be it the snapshot or the routing file. What was edited or deleted
+	// and restored has not changed.
+	PublishedAt *v1.MicroTime `json:"publishedAt,omitempty"`
 }
 
 // ActiveRingApplyConfiguration constructs a declarative configuration of the ActiveRing type for use with
@@ -67,7 +68,7 @@ func (b *ActiveRingApplyConfiguration) WithAlgorithm(value *ActiveAlgorithmApply
 // WithPublishedAt sets the PublishedAt field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the PublishedAt field is set to the value of the last call.
-func (b *ActiveRingApplyConfiguration) WithPublishedAt(value v1.Time) *ActiveRingApplyConfiguration {
+func (b *ActiveRingApplyConfiguration) WithPublishedAt(value v1.MicroTime) *ActiveRingApplyConfiguration {
 	b.PublishedAt = &value
 	return b
 }
