@@ -10,8 +10,9 @@
 //   - The same Config gives the same bytes on every architecture, in every Go version, whatever the order of its
 //     backends. A change of placement is a new algorithm version, never an edit of an existing one.
 //   - V1 places keys as NGINX's "hash … consistent" and pingora-ketama v1 do; V2 as pingora-ketama v2 does with the
-//     same number of points for each unit of weight. See [Version] for ties.
-//   - A [View] answers exactly as a ring built from its members alone would.
+//     same number of points for each unit of weight. V3 is ours. See [Version] for ties.
+//   - Under V1 and V2 a [View] answers exactly as a ring built from its members alone would. V3 trims each declared view by
+//     itself, so that no member has much more than its share.
 //   - Open accepts exactly what Build writes. It never panics, and it allocates a small multiple of its input at most.
 //   - A Ring and a View are immutable and safe for concurrent use.
 //

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// View is a ring restricted to the backends that have all of a set of features. It answers exactly as a ring built from
-// those backends alone would, ties included.
+// View is a ring restricted to the backends that have all of a set of features. Under V1 and V2 it answers exactly as a ring
+// built from those backends alone would, ties included; under V3 it leaves out what was trimmed for this set of features.
 type View struct {
 	ring *Ring
 	// members are the placed backends of the view.
