@@ -54,9 +54,8 @@ func (p *process) stop() error {
 		}
 		return nil
 	case <-time.After(30 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-		return fmt.Errorf("%s did not stop within 30 s and was killed", p.name)
+		_ = p.cmd.Process.Kill() // It may have ended just now.
+		return fmt.Errorf("%s did not stop within 30 s and was killed: %v", p.name, <-p.done)
 	}
 }
 

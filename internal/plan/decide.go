@@ -17,11 +17,11 @@ const DefaultMinInterval = 5 * time.Second
 type Holder uint8
 
 const (
-	// Nobody: there is no ConfigMap of that name.
+	// Nobody says that there is no ConfigMap of that name.
 	Nobody Holder = iota
-	// Ours: it was published for this HashRing, or for one of its name that is gone.
+	// Ours says that it was published for this HashRing, or for one of its name that is gone.
 	Ours
-	// Foreign: somebody else made it.
+	// Foreign says that somebody else made it.
 	Foreign
 )
 

@@ -181,7 +181,7 @@ var _ = Describe("publication", func() {
 		for _, entry := range got.ManagedFields {
 			if entry.Manager == v1alpha1.FieldManager {
 				Expect(entry.Subresource).To(Equal("status"))
-				Expect(string(entry.FieldsV1.Raw)).NotTo(ContainSubstring("f:spec"))
+				Expect(entry.FieldsV1.GetRawString()).NotTo(ContainSubstring("f:spec"))
 			}
 		}
 		Expect(got.Generation).To(Equal(int64(1)))
