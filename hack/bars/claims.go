@@ -12,6 +12,11 @@ func claims() []claim {
 		{"allocations of Ring.Owner, at most", 0, atMost, f.ownerAllocations},
 		{"allocations of View.Owner, at most", 0, atMost, f.viewOwnerAllocations},
 		{"allocations of View.AppendOwners of 3, at most", 0, atMost, f.appendOwnersAllocations},
+		{"V3, 10 backends of weights 1..10, 40 points: max/avg of the worst of 32 views, at most", 1.01, atMost, worstBalance(10)},
+		{"V3, 100 backends, likewise, at most", 1.01, atMost, worstBalance(100)},
+		{"V3, 2048 backends, likewise, at most", 1.01, atMost, worstBalance(2048)},
+		{"V3, one joins 100 backends of 160 points: part of the keys that moves, at most", 1.5 / 101, atMost, joinMovement},
+		{"V3, 2048×40 with 32 views: part of a ConfigMap, at most", 2.0 / 3, atMost, trimmedBytes},
 		{"Open, bytes allocated for each byte of input, at most", 4, atMost, openAllocation},
 	}
 }
