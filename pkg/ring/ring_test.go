@@ -153,15 +153,15 @@ func TestBackendOnFixedPoint(t *testing.T) {
 
 func TestTieOrderBias(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a ring of ten million points")
+		t.Skip("builds a ring of nine million points")
 	}
 	few := mustBuild(t, fleet(100, ring.V2, 1000))
 	if w := few.Warnings(); len(w) != 0 {
 		t.Errorf("warnings of a plain ring: %+v", w)
 	}
-	many := mustBuild(t, fleet(100, ring.V2, 100_000))
+	many := mustBuild(t, fleet(90, ring.V2, 100_000))
 	if w := many.Warnings(); len(w) != 1 || w[0].Kind != ring.TieOrderBias {
-		t.Errorf("warnings at ten million points: %+v", w)
+		t.Errorf("warnings at nine million points: %+v", w)
 	}
 }
 
