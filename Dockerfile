@@ -17,9 +17,9 @@ COPY internal internal
 COPY pkg pkg
 ARG TARGETOS
 ARG TARGETARCH
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
     mkdir -p /out && \
-    CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
+    GOCACHE=/go/build CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
     go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/manager ./cmd/agent
 
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 func TestReport(t *testing.T) {
@@ -100,23 +98,5 @@ func TestClaimsAreWellFormed(t *testing.T) {
 			t.Errorf("claim %q is there twice, breaks its line, or does not end in %q", c.name, word)
 		}
 		seen[c.name] = true
-	}
-}
-
-// TestSixByteIsTheSameRing: what the packed ring is measured against gives the same owners.
-func TestSixByteIsTheSameRing(t *testing.T) {
-	c := backends(300, 2, 40)
-	r, err := ring.Build(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	six := newSixByte(c)
-	x := uint32(1)
-	for range 10_000 {
-		owner, err := r.Owner(x)
-		if err != nil || owner != six.owner(x) {
-			t.Fatalf("owner of %08x: %d, %v, and %d", x, owner, err, six.owner(x))
-		}
-		x = next(x, owner)
 	}
 }

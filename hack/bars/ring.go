@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/ringwright/ringwright/internal/sixbyte"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -62,16 +63,12 @@ func (f *fleet) bytesPerPoint() (float64, error) {
 	return float64(len(r.Snapshot())) / float64(r.PointCount()), nil
 }
 
-// next makes every look-up wait for the one before it, as a request does: look-ups that overlap would measure how many
-// cache misses the processor has in flight.
-func next(x uint32, owner int) uint32 { return x*0x9e3779b1 + uint32(owner) + 0x7f4a7c15 }
-
 func (f *fleet) lookupRatio() (float64, error) {
 	r, err := ring.Build(f.config)
 	if err != nil {
 		return 0, err
 	}
-	six := newSixByte(f.config)
+	six := sixbyte.New(f.config)
 	x, y := uint32(1), uint32(1)
 	packed := func(n int) error {
 		for range n {
@@ -79,13 +76,13 @@ func (f *fleet) lookupRatio() (float64, error) {
 			if err != nil {
 				return err
 			}
-			x = next(x, owner)
+			x = sixbyte.Next(x, owner)
 		}
 		return nil
 	}
 	plain := func(n int) error {
 		for range n {
-			y = next(y, six.owner(y))
+			y = sixbyte.Next(y, six.Owner(y))
 		}
 		return nil
 	}
@@ -106,7 +103,7 @@ func (f *fleet) buildRatio() (float64, error) {
 		return err
 	}
 	plain := func() error {
-		newSixByte(f.config)
+		sixbyte.New(f.config)
 		return nil
 	}
 	return speedup(buildRounds, way{work: packed}, way{work: plain})
@@ -117,7 +114,7 @@ func (f *fleet) ownerAllocations() (float64, error) {
 	x := uint32(1)
 	return allocations(err, func() error {
 		owner, err := r.Owner(x)
-		x = next(x, owner)
+		x = sixbyte.Next(x, owner)
 		return err
 	})
 }
@@ -127,7 +124,7 @@ func (f *fleet) viewOwnerAllocations() (float64, error) {
 	x := uint32(1)
 	return allocations(err, func() error {
 		owner, err := v.Owner(x)
-		x = next(x, owner)
+		x = sixbyte.Next(x, owner)
 		return err
 	})
 }
@@ -139,7 +136,7 @@ func (f *fleet) appendOwnersAllocations() (float64, error) {
 		if buf = v.AppendOwners(buf[:0], x, 3, nil); len(buf) != 3 {
 			return fmt.Errorf("%d owners, not 3", len(buf))
 		}
-		x = next(x, buf[2])
+		x = sixbyte.Next(x, buf[2])
 		return nil
 	})
 }

@@ -4,62 +4,13 @@ package ring_test
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ringwright/ringwright/internal/sixbyte"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
-
-// sixByte is the plainest compact ring, and what the packed one is measured against: 6 bytes for each point, the hash and
-// the backend, in a sorted array that is searched by halving. It is the layout of pingora-ketama v2.
-type sixByte [][6]byte
-
-// newSixByte builds the points of c, whose backends stand in ring order, one chain after the other.
-func newSixByte(c ring.Config) sixByte {
-	var points sixByte
-	for i, b := range c.Backends {
-		input := append(refHashInput(c.Identity, b.ID), 0, 0, 0, 0)
-		word := input[len(input)-4:]
-		for range b.Weight * c.Algorithm.PointsPerWeight {
-			var p [6]byte
-			binary.LittleEndian.PutUint32(p[:], crc32.ChecksumIEEE(input))
-			binary.LittleEndian.PutUint16(p[4:], uint16(i))
-			copy(word, p[:4])
-			points = append(points, p)
-		}
-	}
-	slices.SortFunc(points, func(a, b [6]byte) int {
-		return cmp.Or(cmp.Compare(sixByteHash(a), sixByteHash(b)), cmp.Compare(sixByteOwner(a), sixByteOwner(b)))
-	})
-	return points
-}
-
-func sixByteHash(p [6]byte) uint32 { return binary.LittleEndian.Uint32(p[:4]) }
-func sixByteOwner(p [6]byte) int   { return int(binary.LittleEndian.Uint16(p[4:])) }
-
-func (s sixByte) owner(x uint32) int {
-	low, high := 0, len(s)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if sixByteHash(s[middle]) < x {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low == len(s) {
-		low = 0
-	}
-	return sixByteOwner(s[low])
-}
-
-// nextPosition makes every look-up wait for the one before it, as a request does: a loop whose look-ups overlap measures
-// how many misses the processor has in flight, not how long one answer takes.
-func nextPosition(x uint32, owner int) uint32 { return x*0x9e3779b1 + uint32(owner) + 0x7f4a7c15 }
 
 // benchmarkSizes are the rings of the benchmarks, by points per backend of 2048.
 func benchmarkSizes() []uint32 {
@@ -80,7 +31,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.Run("sixByte", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			newSixByte(c)
+			sixbyte.New(c)
 		}
 	})
 }
@@ -93,31 +44,17 @@ func BenchmarkOwner(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				owner, _ := r.Owner(x)
-				x = nextPosition(x, owner)
+				x = sixbyte.Next(x, owner)
 			}
 			b.ReportMetric(float64(len(r.Snapshot()))/float64(r.PointCount()), "B/point") // Loop resets what comes before it.
 		})
-		six := newSixByte(c)
+		six := sixbyte.New(c)
 		b.Run(fmt.Sprintf("2048×%d/sixByte", k), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x = nextPosition(x, six.owner(x))
+				x = sixbyte.Next(x, six.Owner(x))
 			}
 		})
-	}
-}
-
-// TestSixByteIsTheSameRing: what the packed ring is measured against gives the same owners.
-func TestSixByteIsTheSameRing(t *testing.T) {
-	c := fleet(300, ring.V2, 40)
-	r, six := mustBuild(t, c), newSixByte(c)
-	x := uint32(1)
-	for range 10_000 {
-		owner, err := r.Owner(x)
-		if err != nil || owner != six.owner(x) {
-			t.Fatalf("owner of %08x: %d, %v, and %d", x, owner, err, six.owner(x))
-		}
-		x = nextPosition(x, owner)
 	}
 }
 
@@ -153,7 +90,7 @@ func BenchmarkViewOwner(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				owner, _ := v.Owner(x)
-				x = nextPosition(x, owner)
+				x = sixbyte.Next(x, owner)
 			}
 		})
 	}
@@ -167,7 +104,7 @@ func BenchmarkAppendOwners(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				buf = v.AppendOwners(buf[:0], x, 3, nil)
-				x = nextPosition(x, buf[2])
+				x = sixbyte.Next(x, buf[2])
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package sixbyte is the ring that the packed one of pkg/ring is measured against: 6 bytes for each point, the hash and the
+// backend, in a sorted array that is searched by halving. It is the layout of pingora-ketama v2, in plain Go.
+package sixbyte
 
 import (
 	"cmp"
@@ -13,13 +15,13 @@ import (
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
-// sixByte is what the packed ring is measured against: 6 bytes for each point, the hash and the backend, in a sorted
-// array that is searched by halving. It is the layout of pingora-ketama v2.
-type sixByte [][6]byte
+// Ring is the sorted points.
+type Ring [][6]byte
 
-// newSixByte builds the points of c, whose backends stand in ring order, one chain after the other.
-func newSixByte(c ring.Config) sixByte {
-	var points sixByte
+// New builds the points of c, one chain after the other. The identity is the address, and the backends, at most 65,536,
+// stand in ring order.
+func New(c ring.Config) Ring {
+	var points Ring
 	for i, b := range c.Backends {
 		ap := netip.MustParseAddrPort(b.ID)
 		input := append(ap.Addr().AppendTo(nil), 0)
@@ -40,18 +42,23 @@ func newSixByte(c ring.Config) sixByte {
 func hash(p [6]byte) uint32 { return binary.LittleEndian.Uint32(p[:4]) }
 func owner(p [6]byte) int   { return int(binary.LittleEndian.Uint16(p[4:])) }
 
-func (s sixByte) owner(x uint32) int {
-	low, high := 0, len(s)
+// Owner returns the backend that owns the position x. The ring must have a point.
+func (r Ring) Owner(x uint32) int {
+	low, high := 0, len(r)
 	for low < high {
 		middle := int(uint(low+high) >> 1)
-		if hash(s[middle]) < x {
+		if hash(r[middle]) < x {
 			low = middle + 1
 		} else {
 			high = middle
 		}
 	}
-	if low == len(s) {
+	if low == len(r) {
 		low = 0
 	}
-	return owner(s[low])
+	return owner(r[low])
 }
+
+// Next returns the position to ask for after x was found to be owner's. It makes every look-up wait for the one before
+// it, as a request does: look-ups that overlap measure how many cache misses the processor has in flight.
+func Next(x uint32, owner int) uint32 { return x*0x9e3779b1 + uint32(owner) + 0x7f4a7c15 }
