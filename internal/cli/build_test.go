@@ -180,7 +180,7 @@ func TestBuildRefusesADirectory(t *testing.T) {
 		},
 		"with a directory for a file": {
 			func(t *testing.T) { remove(t, "edge/ring-a.snap"); write(t, "edge/ring-a.snap/x", "x") },
-			"edge/ring-a.snap is not a regular file",
+			"edge/ring-a.snap: not a regular file",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -276,7 +276,7 @@ func TestLookupRefuses(t *testing.T) {
 		"a file as directory":    {args: []string{"--dir", "file", "a"}, code: ExitFailure, want: "file is not a directory; for a snapshot file there is --snapshot"},
 		"an empty directory":     {args: []string{"--dir", ".", "a"}, code: ExitFailure, want: "routing.json: no such file or directory"},
 		"a broken routing file":  {args: []string{"--dir", "broken", "a"}, code: ExitFailure, want: "broken/routing.json: routing.json: apiVersion"},
-		"a directory as file":    {args: []string{"--snapshot", "edge", "a"}, code: ExitFailure, want: "edge is not a regular file"},
+		"a directory as file":    {args: []string{"--snapshot", "edge", "a"}, code: ExitFailure, want: "edge: not a regular file"},
 		"no snapshot":            {args: []string{"--snapshot", "edge.yaml", "a"}, code: ExitFailure, want: "edge.yaml: snapshot: magic at byte 0: not a Ringwright snapshot"},
 		"the marker":             {args: []string{"--snapshot", "edge/ring-b.snap", "a"}, code: ExitFailure, want: "edge/ring-b.snap: the slot is empty"},
 		"unknown feature":        {args: []string{"--dir", "edge", "--features", "x", "a"}, code: ExitFailure, want: `--features: unknown feature "x": the ring declares ["eu" "ssd" "tape"]`},

@@ -47,13 +47,14 @@ func openOutputDir(path string, ref plan.Ref, force bool) (*outputDir, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", path)
 	}
-	if _, err := os.Lstat(filepath.Join(path, dataLink)); err == nil {
-		return nil, fmt.Errorf("%s is a mounted volume: its files change by the link %s, not one by one", path, dataLink)
+	if _, err := os.Lstat(filepath.Join(path, routing.DataLink)); err == nil {
+		return nil, fmt.Errorf("%s is a mounted volume: its files change by the link %s, not one by one", path, routing.DataLink)
 	}
 	for _, name := range outputOrder {
-		data, err := readFile(filepath.Join(path, name), plan.MaxSnapshotBytes)
+		file := filepath.Join(path, name)
+		data, err := routing.ReadFile(file, plan.MaxSnapshotBytes)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !force {
-			return nil, fmt.Errorf("%w; --force replaces it", err)
+			return nil, fmt.Errorf("%s: %w; --force replaces it", file, err)
 		}
 		d.held[name] = data
 	}

@@ -57,17 +57,17 @@ func (c *Client) noteFailure(err error, at time.Time) {
 // read returns the state that the directory holds, or nil where that is the current one. The error is a LoadError.
 func (c *Client) read(current *State) (*State, error) {
 	for try := 1; ; try++ {
-		m := momentOf(c.dir)
+		m := routing.MomentOf(c.dir)
 		next, err := c.readMoment(m, current)
-		if err == nil || try == maxTries || m == momentOf(c.dir) {
+		if err == nil || try == maxTries || m == routing.MomentOf(c.dir) {
 			return next, err
 		}
 	}
 }
 
-func (c *Client) readMoment(m moment, current *State) (*State, error) {
-	data, shown, err := m.readRouting()
-	if err != nil {
+func (c *Client) readMoment(m routing.Moment, current *State) (*State, error) {
+	data, shown, err := m.ReadRouting()
+	if err := readError(shown, err); err != nil {
 		return nil, err
 	}
 	source := sha256.Sum256(data)
@@ -114,9 +114,9 @@ func checkSuccession(file routing.File, shown string, current *State) error {
 }
 
 // openSlot reads the snapshot that ref names and verifies that it is that one.
-func openSlot(m moment, ref routing.Reference, limit int64) (*loadedRing, error) {
-	snapshot, shown, err := m.readSlot(ref.Slot, limit)
-	if err != nil {
+func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing, error) {
+	snapshot, shown, err := m.ReadSlot(ref.Slot, limit)
+	if err := readError(shown, err); err != nil {
 		return nil, err
 	}
 	if string(snapshot) == string(ring.EmptySlot()) {
