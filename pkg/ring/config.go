@@ -96,8 +96,8 @@ type Config struct {
 	// Views are the sets of features, each in any order, for which points are trimmed, with V3 only. The view of all backends
 	// is always one of them. Other combinations are looked up untrimmed.
 	Views [][]string
-	// Previous is the ring before this one, if it was V3: what it has trimmed stays trimmed as far as that is useful, so that
-	// a small change moves few keys. It is an input like the others: the same Config with the same Previous gives the same
+	// Previous is the ring before this one, if it was V3: what it has trimmed stays trimmed while that helps the balance, so
+	// that a small change moves few keys. It is an input like the others: the same Config with the same Previous gives the same
 	// bytes.
 	Previous *Ring
 	// MaxPoints limits the total number of points; 0 is DefaultMaxPoints. It is no part of the ring.

@@ -70,26 +70,46 @@ func (d *decoder) readView(r *reader) (declaredView, error) {
 	return v, nil
 }
 
-// checkTrims checks that a view leaves out points of its members only, and nobody's last point.
+// checkTrims checks that a view leaves out points of its members only, nobody's last point, and no more than its budget.
 func (d *decoder) checkTrims(at int) error {
-	for _, declared := range d.ring.views {
-		v, err := d.ring.View(d.ring.featureNames(declared.features)...)
-		if err != nil {
-			return err
-		}
-		left := make([]uint64, d.ring.Len())
-		for i := range left {
-			left[i] = d.ring.algorithm.quota(d.ring.Weight(i))
-		}
-		for _, pos := range declared.trims {
-			owner := d.ring.packed.owner(pos)
-			if left[owner]--; !v.members.has(owner) || left[owner] == 0 {
-				return formatErrorf("trims", at, "point %d of backend %q is not of the view, or its last", pos, d.ring.ID(owner))
+	r := d.ring
+	out := make([]uint32, r.Len()) // how many points of each backend are left out
+	members := newBitmap(r.Len())
+	for _, declared := range r.views {
+		copy(members, r.placed)
+		for f := range r.features {
+			if declared.features>>f&1 != 0 {
+				members.and(r.features[f].members)
 			}
 		}
-		if declared.features == 0 && len(declared.trims) > 0 {
-			d.ring.all = v
+		for _, pos := range declared.trims {
+			owner := r.packed.owner(pos)
+			if out[owner]++; !members.has(owner) || uint64(out[owner]) >= r.algorithm.quota(r.Weight(owner)) {
+				return formatErrorf("trims", at, "point %d of backend %q is not of the view, or its last", pos, r.ID(owner))
+			}
+		}
+		if budget := d.pointsOf(members) / trimBudget; uint64(len(declared.trims)) > budget {
+			return formatErrorf("trims", at, "view %#x leaves out %d points, its budget is %d", declared.features, len(declared.trims), budget)
+		}
+		for _, pos := range declared.trims {
+			out[r.packed.owner(pos)] = 0
 		}
 	}
+	if len(r.views[0].trims) > 0 {
+		all, err := r.View()
+		r.all = all
+		return err
+	}
 	return nil
+}
+
+// pointsOf returns how many points these backends have.
+func (d *decoder) pointsOf(members bitmap) uint64 {
+	points := uint64(0)
+	for i := range d.ring.Len() {
+		if members.has(i) {
+			points += d.ring.algorithm.quota(d.ring.Weight(i))
+		}
+	}
+	return points
 }

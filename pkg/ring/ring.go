@@ -3,6 +3,7 @@
 package ring
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/crc32"
@@ -115,14 +116,25 @@ func (r *Ring) featureNames(set uint64) []string {
 	return names
 }
 
-// declared returns the declared view of these features, which are sorted.
-func (r *Ring) declared(names []string) (declaredView, bool) {
-	for _, v := range r.views {
-		if slices.Equal(r.featureNames(v.features), names) {
-			return v, true
+// featureSet returns the set of these features, if the ring has them all.
+func (r *Ring) featureSet(names []string) (set uint64, ok bool) {
+	for _, name := range names {
+		f := slices.IndexFunc(r.features, func(f feature) bool { return f.name == name })
+		if f < 0 {
+			return 0, false
 		}
+		set |= 1 << f
 	}
-	return declaredView{}, false
+	return set, true
+}
+
+// declared returns the declared view of a set of features.
+func (r *Ring) declared(set uint64) (declaredView, bool) {
+	k, ok := slices.BinarySearchFunc(r.views, set, func(v declaredView, set uint64) int { return cmp.Compare(v.features, set) })
+	if !ok {
+		return declaredView{}, false
+	}
+	return r.views[k], true
 }
 
 // HasFeature says whether backend i has the declared feature of that name.
@@ -154,10 +166,11 @@ func (r *Ring) Owner(hash uint32) (int, error) {
 // Config returns a Config that builds this ring again, with backends in ring order. The caller owns it.
 func (r *Ring) Config() Config {
 	c := Config{
-		Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), Views: r.Views(), MaxPoints: HardMaxPoints,
+		Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), MaxPoints: HardMaxPoints,
 	}
 	if r.algorithm.Version == V3 {
-		c.Previous = r // What is trimmed is an input.
+		c.Views = r.Views()[1:] // The first is that of all backends, which need not be declared.
+		c.Previous = r          // What is trimmed is an input.
 	}
 	for i := range r.Len() {
 		b := Backend{ID: r.ID(i), Weight: r.Weight(i), Zone: r.Zone(i)}

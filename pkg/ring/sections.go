@@ -9,7 +9,7 @@ import (
 
 // Section is a part of a snapshot: what it is for, and how many bytes it takes.
 type Section struct {
-	// Name is "header" for everything that every snapshot has, "backends", "features", "points", or "section" and a number
+	// Name is "header" for everything that every snapshot has, "backends", "features", "views", "points", or "section" and a number
 	// for one of a kind that this version does not know.
 	Name string
 	// Bytes is the length of the part, padding included.

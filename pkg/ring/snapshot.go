@@ -26,8 +26,7 @@ const (
 	pointsHeader = 16
 )
 
-// The kinds of sections, in the order in which they stand. 3 and 5 are kept for views with their trims and for the
-// fingerprint of a ring without points.
+// The kinds of sections, in the order in which they stand. 5 is kept for the fingerprint of a ring without points.
 const (
 	kindBackends uint32 = 1
 	kindFeatures uint32 = 2

@@ -63,11 +63,11 @@ func (t *table) trim(points []point, previous *Ring) []declaredView {
 
 // trimOne returns the trims of one view.
 func (t *table) trimOne(points []point, previous *Ring, set uint64) []uint32 {
-	sticky := t.stickyTrims(points, previous, set)
-	trims, reached := t.trimView(points, set, sticky)
+	members, sticky := t.membersOf(set), t.stickyTrims(points, previous, set)
+	trims, reached := newTrimmer(t, points, members, sticky).attempt()
 	if !reached && len(sticky) > 0 {
-		// What was trimmed before can be in the way: begin anew, and take that where it gets there.
-		if fresh, ok := t.trimView(points, set, nil); ok {
+		// What was trimmed before is in the way: begin anew, if that gets there.
+		if fresh, ok := newTrimmer(t, points, members, nil).attempt(); ok {
 			return fresh
 		}
 	}
@@ -96,7 +96,11 @@ func (t *table) stickyTrims(points []point, previous *Ring, set uint64) []uint32
 	if previous == nil || previous.identity != t.identity {
 		return nil
 	}
-	old, ok := previous.declared(t.namesOf(set))
+	oldSet, ok := previous.featureSet(t.namesOf(set))
+	if !ok {
+		return nil
+	}
+	old, ok := previous.declared(oldSet)
 	if !ok {
 		return nil
 	}
@@ -141,19 +145,6 @@ func findPoint(points []point, hash uint32, backend int) (uint32, bool) {
 		}
 	}
 	return 0, false
-}
-
-// trimView leaves out points of the view until no member has more than the limit, and returns the positions of those
-// left out, ascending. reached is false where that cannot be done.
-func (t *table) trimView(points []point, set uint64, sticky []uint32) (trims []uint32, reached bool) {
-	tr := newTrimmer(t, points, t.membersOf(set), sticky)
-	reached = tr.run()
-	for i := range tr.nodes {
-		if tr.nodes[i].gone {
-			trims = append(trims, tr.nodes[i].pos)
-		}
-	}
-	return trims, reached
 }
 
 // node is a point of the view on a closed list in ring order.
@@ -276,22 +267,137 @@ func (tr *trimmer) unlink(i int32) {
 	tr.budget--
 }
 
-// run trims until every share is within its limit, and says whether that was reached. It ends in a state from which it
-// would do nothing more, so that a ring built again from its own trims is the same.
+// attempt returns what is to be left out, and whether every share is within its limit then.
+//
+// Where somebody is stuck, what is left out around him is given up and trimmed again. If that does not help either, what
+// was reached first is kept, because from there it would come out the same again.
+func (tr *trimmer) attempt() (trims []uint32, reached bool) {
+	reached = tr.settle()
+	trims = tr.trims()
+	if reached {
+		return trims, true
+	}
+	tr.loosen()
+	if tr.settle() {
+		return tr.trims(), true
+	}
+	return trims, false
+}
+
+// trims returns the positions of the points that are left out, ascending.
+func (tr *trimmer) trims() []uint32 {
+	var trims []uint32
+	for i := range tr.nodes {
+		if tr.nodes[i].gone {
+			trims = append(trims, tr.nodes[i].pos)
+		}
+	}
+	return trims
+}
+
+// loosen takes in again what is left out of the stuck backends, and what was left out in their favour.
+func (tr *trimmer) loosen() {
+	stuck := newBitmap(len(tr.weight))
+	for _, b := range tr.stuck {
+		stuck.set(int(b))
+	}
+	for i := range tr.nodes {
+		n := &tr.nodes[i]
+		if !n.gone {
+			continue
+		}
+		next := tr.after(int32(i))
+		if stuck.has(int(n.owner)) || stuck.has(int(tr.nodes[next].owner)) {
+			tr.relink(int32(i), next, tr.arcBefore(int32(i), next))
+		}
+	}
+}
+
+// arcBefore is the arc that node i, which is left out, would take from next.
+func (tr *trimmer) arcBefore(i, next int32) uint64 {
+	return uint64(tr.nodes[i].hash - tr.nodes[tr.nodes[next].prev].hash)
+}
+
+// settle trims and puts back until there is nothing to do, and says whether every share is within its limit. Both lower the
+// same sum, so it ends, and in a state from which it would do nothing more: a ring built again from its own trims is the
+// same. Without putting back, trims that stick would only ever grow in number.
+func (tr *trimmer) settle() bool {
+	if len(tr.nodes) == 0 {
+		return true
+	}
+	for {
+		reached := tr.run()
+		if tr.putBack() == 0 {
+			return reached
+		}
+	}
+}
+
+// putBack takes points in again, in ring order, where that lowers the sum of share²/target and keeps the owner within its
+// limit, and returns how many.
+func (tr *trimmer) putBack() (count int) {
+	for i := range tr.nodes {
+		n := &tr.nodes[i]
+		if !n.gone {
+			continue
+		}
+		next := tr.after(int32(i))
+		s := tr.nodes[next].owner
+		if s == n.owner {
+			continue // It would own what its backend owns anyway.
+		}
+		a := tr.arcBefore(int32(i), next)
+		down := (2*tr.share[s] - a) << fraction / tr.weight[s]
+		up := (2*tr.share[n.owner] + a) << fraction / tr.weight[n.owner]
+		if down <= up || tr.share[n.owner]+a > tr.limit[n.owner] {
+			continue
+		}
+		tr.relink(int32(i), next, a)
+		count++
+	}
+	return count
+}
+
+// after returns the first point behind i, which is left out, that is not.
+func (tr *trimmer) after(i int32) int32 {
+	for {
+		if i++; int(i) == len(tr.nodes) {
+			i = 0
+		}
+		if !tr.nodes[i].gone {
+			return i
+		}
+	}
+}
+
+// relink takes node i in again before next; its arc comes from the owner of that.
+func (tr *trimmer) relink(i, next int32, arc uint64) {
+	n, s := &tr.nodes[i], tr.nodes[next].owner
+	n.gone, n.next, n.prev = false, next, tr.nodes[next].prev
+	tr.nodes[n.prev].next, tr.nodes[next].prev = i, i
+	tr.share[n.owner] += arc
+	tr.share[s] -= arc
+	tr.alive[n.owner]++
+	tr.budget++
+	tr.heap.fix(tr, n.owner)
+	tr.heap.fix(tr, s)
+}
+
+// run trims until every share is within its limit, and says whether that was reached.
 func (tr *trimmer) run() bool {
 	for {
-		removed := tr.runOnce()
-		if len(tr.stuck) == 0 {
-			return true
-		}
-		if removed == 0 {
-			return false
-		}
 		// Something has changed, so whoever was stuck may not be any more.
 		for _, b := range tr.stuck {
 			tr.heap.add(tr, b)
 		}
 		tr.stuck = tr.stuck[:0]
+		removed := tr.runOnce()
+		if len(tr.stuck) == 0 {
+			return true
+		}
+		if removed == 0 || tr.budget <= 0 {
+			return false
+		}
 	}
 }
 
@@ -302,8 +408,11 @@ func (tr *trimmer) runOnce() (removed int) {
 		if tr.share[b] <= tr.limit[b] {
 			break
 		}
-		i, ok := tr.best(b)
-		if !ok || tr.budget <= 0 {
+		i, ok := int32(0), false
+		if tr.budget > 0 {
+			i, ok = tr.best(b)
+		}
+		if !ok {
 			tr.heap.removeFirst(tr)
 			tr.stuck = append(tr.stuck, b)
 			continue
@@ -317,13 +426,15 @@ func (tr *trimmer) runOnce() (removed int) {
 	return removed
 }
 
+// fraction is how many bits stand behind the point of share over weight.
+const fraction = 16
+
 // best returns the point of backend b whose removal lowers the sum of share²/target most: the lowest of those that do so
 // equally. There is none where no removal lowers it, or b has one point.
 func (tr *trimmer) best(b int32) (best int32, ok bool) {
 	if tr.alive[b] < 2 {
 		return 0, false
 	}
-	const fraction = 16 // bits behind the point of share over weight
 	var bestHi, bestLo uint64
 	for _, i := range tr.owned[tr.first[b]:tr.first[b+1]] {
 		n := &tr.nodes[i]

@@ -113,9 +113,70 @@ func TestTrimsAreSticky(t *testing.T) {
 	}
 }
 
+// TestTrimsDoNotPileUp changes one weight after the other, hundreds of times: the trims stay within their
+// budget, and no single change moves much, which it would if everything had to be trimmed anew.
+func TestTrimsDoNotPileUp(t *testing.T) {
+	c := trimmed(100, 40, 1)
+	for i := range c.Backends {
+		c.Backends[i].Weight = 10
+	}
+	c.Algorithm.WeightUnit = 10
+	rnd := rand.New(rand.NewPCG(3, 15))
+	fresh := trimCount(t, mustBuild(t, c))
+	before := mustBuild(t, c)
+	most, worst := 0, 0.0
+	for range 400 {
+		c.Backends[rnd.IntN(100)].Weight = 8 + rnd.Uint32N(5)
+		c.Previous = before
+		after := mustBuild(t, c)
+		moved := float64(ring.Compare(mustView(t, before), mustView(t, after)).Total) / ring.KeySpace
+		most, worst = max(most, trimCount(t, after)), max(worst, moved)
+		if s := after.Stats(); s.MaxOverAverage > 1.01 {
+			t.Fatalf("max/avg %.4f", s.MaxOverAverage)
+		}
+		before = after
+	}
+	t.Logf("%d trims in a fresh ring, at most %d in 400 revisions, of which one moved at most %.2f %%", fresh, most, 100*worst)
+	if most >= 1000 || worst > 0.03 {
+		t.Errorf("%d trims, fresh %d; one revision moved %.2f %%", most, fresh, 100*worst)
+	}
+}
+
+// trimCount returns how many points the view of all backends leaves out.
+func trimCount(t *testing.T, r *ring.Ring) int {
+	t.Helper()
+	left := 0
+	for _, n := range mustView(t, r).PointCounts() {
+		left += n
+	}
+	return r.PointCount() - left
+}
+
+// TestMostViews: the view of all backends does not count towards the limit.
+func TestMostViews(t *testing.T) {
+	c := trimmed(10, 10, 1)
+	c.Features = numbered(7)
+	for set := 1; set <= ring.MaxViews; set++ {
+		var view []string
+		for f, name := range c.Features {
+			if set>>f&1 != 0 {
+				view = append(view, name)
+			}
+		}
+		c.Views = append(c.Views, view)
+	}
+	r := mustBuild(t, c)
+	if got := len(r.Views()); got != ring.MaxViews+1 {
+		t.Errorf("%d views", got)
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTrimInvariants builds random rings and checks what always holds.
 func TestTrimInvariants(t *testing.T) {
-	for seed := range uint64(80) {
+	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 13))
 		c := withFeatures(trimmed(1+rnd.IntN(30), 1+rnd.Uint32N(40), 1+rnd.Uint32N(5)), rnd.IntN(4), 0.6)
 		c.Algorithm.WeightUnit = 1 + rnd.Uint32N(3)

@@ -35,17 +35,19 @@ func (e *UnknownFeatureError) Error() string {
 }
 
 // View returns the view of the backends that have all the named features; without a name, of all backends. It costs a
-// bit for every backend and is meant to be kept. The error is an [UnknownFeatureError].
+// bit for every backend, under V3 a bit for every point where any is trimmed, and is meant to be kept. The error is an [UnknownFeatureError].
 func (r *Ring) View(features ...string) (*View, error) {
 	v := &View{ring: r, members: slices.Clone(r.placed)}
+	set := uint64(0)
 	for _, name := range features {
-		members := r.members(name)
-		if members == nil {
+		f := slices.IndexFunc(r.features, func(f feature) bool { return f.name == name })
+		if f < 0 {
 			return nil, &UnknownFeatureError{Name: name, Declared: r.Features()}
 		}
-		v.members.and(members)
+		v.members.and(r.features[f].members)
+		set |= 1 << f
 	}
-	if d, ok := r.declared(slices.Compact(slices.Sorted(slices.Values(features)))); ok && len(d.trims) > 0 {
+	if d, ok := r.declared(set); ok && len(d.trims) > 0 {
 		v.trimmed = newBitmap(r.PointCount())
 		for _, pos := range d.trims {
 			v.trimmed.set(int(pos))

@@ -65,7 +65,7 @@ func (r *Ring) Warnings() []Warning {
 		}
 	}
 	warnings = append(warnings, r.shadowWarnings(sums)...)
-	if bias := float64(r.PointCount()) / (2 * KeySpace); bias >= tieBiasThreshold {
+	if bias := float64(r.PointCount()) / (2 * KeySpace); bias >= tieBiasThreshold && r.algorithm.Version != V3 {
 		warnings = append(warnings, Warning{Kind: TieOrderBias, Message: fmt.Sprintf(
 			"with %d points ties are common: the first backend in ring order gets about %.2f %% more than its share",
 			r.PointCount(), bias*100)})
