@@ -17,7 +17,7 @@ type problem struct {
 	status int
 	// Error says in words what is wrong.
 	Error string `json:"error"`
-	// Field is the query parameter at fault, "" where there is none.
+	// Field is the query parameter at fault, cut off after maxEchoBytes; "" where there is none.
 	Field string `json:"field,omitempty"`
 	// Value is what was given there, cut off after maxEchoBytes.
 	Value string `json:"value,omitempty"`
@@ -27,10 +27,15 @@ type problem struct {
 
 // badField returns the problem of a query parameter that cannot be used.
 func badField(message, field, value, limit string) *problem {
-	if len(value) > maxEchoBytes {
-		value = strings.ToValidUTF8(value[:maxEchoBytes], "") + "…"
+	return &problem{status: http.StatusBadRequest, Error: message, Field: echo(field), Value: echo(value), Limit: limit}
+}
+
+// echo cuts off what comes from a request.
+func echo(text string) string {
+	if len(text) > maxEchoBytes {
+		return strings.ToValidUTF8(text[:maxEchoBytes], "") + "…"
 	}
-	return &problem{status: http.StatusBadRequest, Error: message, Field: field, Value: value, Limit: limit}
+	return text
 }
 
 func (p *problem) write(w http.ResponseWriter) { writeJSON(w, p.status, p) }

@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// maxKeyBytes is how long a key can be as it is given: in hex, half of that is left.
+// maxKeyBytes is how long a key can be, as the agent has it. In hex its text is twice that.
 const maxKeyBytes = 8 << 10
 
 // keyReader yields the keys of a lookup one by one.
@@ -31,17 +31,25 @@ func newKeyReader(args []string, in io.Reader, hex bool) *keyReader {
 	if len(args) == 1 && args[0] == "-" {
 		k.lines = bufio.NewScanner(in)
 		k.lines.Buffer(make([]byte, 0, 64<<10), 64<<10)
-		k.lines.Split(splitLines)
+		k.lines.Split(k.splitLines)
 	}
 	return k
 }
 
+// maxTextBytes is how long the text of a key can be.
+func (k *keyReader) maxTextBytes() int {
+	if k.hex {
+		return 2 * maxKeyBytes
+	}
+	return maxKeyBytes
+}
+
 // splitLines is bufio.ScanLines without its removal of a carriage return, which may be part of a key.
-func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+func (k *keyReader) splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if end := bytes.IndexByte(data, '\n'); end >= 0 {
 		return end + 1, data[:end], nil
 	}
-	if len(data) > maxKeyBytes {
+	if len(data) > k.maxTextBytes() {
 		return 0, nil, bufio.ErrTooLong
 	}
 	if atEOF && len(data) > 0 {
@@ -54,7 +62,7 @@ func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 func (k *keyReader) next() ([]byte, error) {
 	text, err := k.nextText()
 	switch {
-	case errors.Is(err, bufio.ErrTooLong) || len(text) > maxKeyBytes:
+	case errors.Is(err, bufio.ErrTooLong) || len(text) > k.maxTextBytes():
 		return nil, fmt.Errorf("%s: the key has more than %d bytes", k.where(), maxKeyBytes)
 	case err != nil || !k.hex:
 		return text, err

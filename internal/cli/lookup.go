@@ -22,7 +22,8 @@ would own the key if the ones before were gone, each once.
 
 The ring comes from the ConfigMaps of the named HashRing, or from --dir or
 --snapshot; then every argument is a key. With - as the only key, keys are read
-from the standard input, one a line: raw bytes up to the line feed, at most 8192.
+from the standard input, one a line: raw bytes up to the line feed, at most 8192,
+or twice as many hex digits.
 An empty line is the empty key. With --hex keys are given and printed in hex.
 
 -o tsv prints the key and then the dial address of each owner, tab-separated, in

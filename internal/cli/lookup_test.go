@@ -288,6 +288,7 @@ func TestLookupRefuses(t *testing.T) {
 		"a line feed in a tsv":   {args: []string{"--dir", "edge", "-o", "tsv", "a\nb"}, code: ExitFailure, want: `key 1: "a\nb" has a tab or a line feed, which a column of -o tsv cannot hold: use --hex`},
 		"a long line":            {args: []string{"--dir", "edge", "-"}, in: "a\nb\n" + long + "\n", code: ExitFailure, want: "standard input, line 3: the key has more than 8192 bytes"},
 		"a very long line":       {args: []string{"--dir", "edge", "-"}, in: strings.Repeat(long, 20), code: ExitFailure, want: "standard input, line 1: the key has more than 8192 bytes"},
+		"a long key in hex":      {args: []string{"--dir", "edge", "--hex", strings.Repeat("00", maxKeyBytes) + "00"}, code: ExitFailure, want: "key 1: the key has more than 8192 bytes"},
 		"a long argument":        {args: []string{"--dir", "edge", long}, code: ExitFailure, want: "key 1: the key has more than 8192 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func Write(dir string, files map[string][]byte) error {
 		return err
 	}
 	if old != "" && holds(filepath.Join(dir, old), files) {
-		return nil
+		return linkFiles(dir, files) // An earlier call may have been killed before it had linked them.
 	}
 	fresh, err := writeData(dir, files)
 	if err != nil {
@@ -151,8 +151,14 @@ func linkFiles(dir string, files map[string][]byte) error {
 		wanted[first] = true
 	}
 	for name := range wanted {
-		err := os.Symlink(filepath.Join(dataLink, name), filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		target, link := filepath.Join(dataLink, name), filepath.Join(dir, name)
+		err := os.Symlink(target, link)
+		if errors.Is(err, fs.ErrExist) {
+			if there, _ := os.Readlink(link); there == target {
+				continue
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@
 package materialize_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,5 +137,32 @@ func TestWriteRefusesPaths(t *testing.T) {
 	}
 	if err := materialize.Write(t.TempDir(), map[string][]byte{strings.Repeat("b", 255): nil}); err != nil {
 		t.Errorf("255 bytes: %v", err)
+	}
+}
+
+// TestWriteMendsLinks: a call that was killed before it had linked the files is made good by the next, although nothing
+// has changed.
+func TestWriteMendsLinks(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string][]byte{"routing.json": []byte("{}")}
+	write(t, dir, files)
+	link := filepath.Join(dir, "routing.json")
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, files)
+	if got, err := os.ReadFile(link); err != nil || string(got) != "{}" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestWriteRefusesWhatIsInTheWay: a file that is no link of ours would hide what was written.
+func TestWriteRefusesWhatIsInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "routing.json"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := materialize.Write(dir, map[string][]byte{"routing.json": []byte("{}")}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v, want that the file exists", err)
 	}
 }
