@@ -188,8 +188,8 @@ type Backend struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, v, k.size() <= 317 && v.size() <= 63)",message="the keys of labels must have at most 317 characters and the values at most 63"
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// zone is where the backend runs: at most 63 letters, digits, dots, dashes and underscores. Readers that ask for
-	// several owners can ask for distinct zones; the first owner does not depend on it.
+	// zone is where the backend runs: at most 63 letters, digits, dots, dashes and underscores. Readers
+	// are told it with each owner, which does not depend on it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`

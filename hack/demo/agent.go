@@ -62,7 +62,7 @@ func (d *demo) follow(ctx context.Context, c client.WithWatch, dir string) error
 		// The API server ends every watch after a while, so there is always a next one.
 		for ctx.Err() == nil {
 			if err := followOnce(ctx, c, d.ringName, dir); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(os.Stderr, "mounting:", err) // As with kubelet, the files before stay.
+				fmt.Fprintln(os.Stderr, "the mounted files stay as they are:", err) // As with kubelet.
 				pause(ctx, time.Second)
 			}
 		}

@@ -72,7 +72,7 @@ func run(ctx context.Context, once bool) (err error) {
 	}
 	d.invite()
 	<-ctx.Done()
-	say("", "Stopping.")
+	say("", "Stopping everything, and removing "+d.dir+".")
 	return nil
 }
 
@@ -122,6 +122,7 @@ func (d *demo) invite() {
 		"  export KUBECONFIG="+d.path("kubeconfig"),
 		"  kubectl get hashrings",
 		"  kubectl edit hashring "+d.ringName+"      # the agent follows",
+		"  kubectl delete configmap "+d.ringName+"-a  # comes back, byte for byte",
 		"  "+d.path("bin", "kubectl-hashring")+" lookup "+d.ringName+" some-key",
 		"  curl '"+d.agentURL+"/v1/lookup?key=some-key&n=3'",
 		"  curl "+d.agentURL+"/v1/status",

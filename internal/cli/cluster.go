@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -51,6 +52,18 @@ func (c *clusterObjects) revision(slot routing.Slot) int64 {
 		return 0
 	}
 	return n
+}
+
+// unpublished says why what spec asks for is not what is published, as the operator reports it; nil where it is.
+func (c *clusterObjects) unpublished() error {
+	condition := meta.FindStatusCondition(c.ring.Status.Conditions, string(v1alpha1.ConditionPublished))
+	switch {
+	case condition == nil || c.ring.Status.ObservedGeneration != c.ring.Generation:
+		return fmt.Errorf("the operator has not looked at generation %d of the spec yet", c.ring.Generation)
+	case condition.Status != metav1.ConditionTrue:
+		return fmt.Errorf("%s: %s", condition.Reason, condition.Message)
+	}
+	return nil
 }
 
 // newReader returns a client for the two kinds that are read. It asks the API server for these objects and nothing else:
@@ -132,7 +145,10 @@ func (s cluster) configMap(ctx context.Context, name, key string) (*corev1.Confi
 	a := &artifact{path: fmt.Sprintf("ConfigMap %s/%s", s.namespace, name)}
 	if err := s.get(ctx, "ConfigMap", name, cm); err != nil {
 		if apierrors.IsNotFound(err) {
-			a.err = fmt.Errorf("%s does not exist: no ring of the name %s has been published in namespace %s", a.path, s.name, s.namespace)
+			a.err = fmt.Errorf("%s does not exist", a.path)
+			if name == plan.RoutingName(s.name) {
+				a.err = fmt.Errorf("%w: no ring of the name %s has been published in namespace %s", a.err, s.name, s.namespace)
+			}
 			return nil, a, nil
 		}
 		return nil, nil, err

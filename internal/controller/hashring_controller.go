@@ -106,10 +106,22 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 	out.decision = plan.Decide(ring, seen.Observation, out.now)
 	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
 	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 && out.decision.Wait == 0 {
-		log.FromContext(ctx).Info("Published", "revision", p.Revision, "digest", out.decision.Desired.Ring.Digest(),
-			"routingGeneration", p.Generation, "configMaps", len(out.decision.Writes), "restored", out.decision.Restores)
+		message := "Published"
+		if out.decision.Restores {
+			message = "Restored"
+		}
+		log.FromContext(ctx).Info(message, "revision", p.Revision, "digest", out.decision.Desired.Ring.Digest(),
+			"routingGeneration", p.Generation, "configMaps", names(out.decision.Writes))
 	}
 	return out
+}
+
+func names(list []plan.ConfigMap) []string {
+	names := make([]string, len(list))
+	for i, cm := range list {
+		names[i] = cm.Name
+	}
+	return names
 }
 
 // report writes the status, on failure too, and then the events that follow from it. It skips the write when nothing

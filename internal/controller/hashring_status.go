@@ -3,8 +3,6 @@
 package controller
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,15 +42,16 @@ func (r *HashRingReconciler) announceTransition(ring *v1alpha1.HashRing, status 
 	r.Recorder.Eventf(ring, nil, kind, after.Reason, "Publish", "%s", after.Message)
 }
 
-// announceRestored records an event when published ConfigMaps had been edited or deleted and are back.
+// announceRestored records which published ConfigMaps had been edited or deleted and are back.
 func (r *HashRingReconciler) announceRestored(ring *v1alpha1.HashRing, out outcome) {
 	if out.failure != nil || !out.decision.Restores || len(out.decision.Writes) == 0 {
 		return
 	}
-	names := make([]string, len(out.decision.Writes))
-	for i, cm := range out.decision.Writes {
-		names[i] = cm.Name
+	for _, cm := range out.decision.Writes {
+		// One event each, about the ConfigMap: events that differ in their text alone are counted as one, and the text of all
+		// but the first is lost.
+		related := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: ring.Namespace, Name: cm.Name}
+		r.Recorder.Eventf(ring, related, corev1.EventTypeNormal, "Restored", "Restore",
+			"restored ConfigMap %s, which had been edited or deleted", cm.Name)
 	}
-	r.Recorder.Eventf(ring, nil, corev1.EventTypeNormal, "Restored", "Restore",
-		"restored what had been edited or deleted: %s", strings.Join(names, ", "))
 }

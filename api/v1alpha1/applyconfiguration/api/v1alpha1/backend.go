@@ -28,8 +28,8 @@ type BackendApplyConfiguration struct {
 	// labels are what features select by, at most 32, keys of at most 317 and values of at most 63 characters. A change
 	// moves keys only for readers that ask for a feature which the backend gains or loses by it.
 	Labels map[string]string `json:"labels,omitempty"`
-	// zone is where the backend runs: at most 63 letters, digits, dots, dashes and underscores. Readers that ask for
-	// several owners can ask for distinct zones; the first owner does not depend on it.
+	// zone is where the backend runs: at most 63 letters, digits, dots, dashes and underscores. Readers
+	// are told it with each owner, which does not depend on it.
 	Zone *string `json:"zone,omitempty"`
 }
 
