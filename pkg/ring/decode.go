@@ -5,6 +5,7 @@ package ring
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 )
@@ -16,11 +17,27 @@ import (
 // the backends: [Ring.Verify] can. Errors: [ErrEmptySlot], or a [FormatError] that says which field is wrong and where.
 // Beside the ring itself it allocates the identities, the features and some bytes for every backend: two to three times
 // its input where a ring is little more than backends, a fraction of it where there are points.
-func Open(snapshot []byte) (*Ring, error) {
+//
+// A recipe is built as [Build] does, in the same time and memory, up to DefaultMaxPoints points; beyond that the error is a
+// [TooManyPointsError]. [OpenWith] takes another limit.
+func Open(snapshot []byte) (*Ring, error) { return OpenWith(snapshot, OpenOptions{}) }
+
+// OpenOptions are the options of [OpenWith].
+type OpenOptions struct {
+	// MaxPoints limits the points that are built for a recipe; 0 is DefaultMaxPoints. It is at most HardMaxPoints. The points of
+	// other snapshots are there already and not limited.
+	MaxPoints uint64
+}
+
+// OpenWith is [Open] with options. The error is a [ConfigError] where they are out of their limits.
+func OpenWith(snapshot []byte, o OpenOptions) (*Ring, error) {
+	if o.MaxPoints > HardMaxPoints {
+		return nil, &ConfigError{"maxPoints", fmt.Sprint(o.MaxPoints), fmt.Sprintf("the limit is %d", HardMaxPoints)}
+	}
 	if bytes.Equal(snapshot, EmptySlot()) {
 		return nil, ErrEmptySlot
 	}
-	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot}}
+	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot, encoding: EncodingPoints}, maxPoints: o.MaxPoints}
 	for _, step := range []func() error{
 		d.checkFrame, d.readHeader, d.readSectionTable, d.readBackends, d.readFeatures, d.readPoints, d.readViews,
 	} {
@@ -37,6 +54,8 @@ type decoder struct {
 	ring     *Ring
 	points   uint32
 	sections map[uint32]span
+	// maxPoints limits what is built for a recipe.
+	maxPoints uint64
 }
 
 // span is where a section lies.
@@ -141,7 +160,7 @@ func (d *decoder) readSectionTable() error {
 }
 
 func (d *decoder) addSection(kind, flags uint32, at int, s span) error {
-	known := kind >= kindBackends && kind <= kindPoints
+	known := kind >= kindBackends && kind <= kindFingerprint
 	switch {
 	case known && flags != 0:
 		return formatErrorf("section flags", at+4, "section %d is not optional", kind)
@@ -153,10 +172,17 @@ func (d *decoder) addSection(kind, flags uint32, at int, s span) error {
 }
 
 func (d *decoder) requireSections() error {
-	trims := d.ring.algorithm.Version == V3
-	for kind, want := range map[uint32]bool{kindBackends: true, kindViews: trims, kindPoints: true} {
-		if _, ok := d.sections[kind]; ok != want {
-			return formatErrorf("section table", headerBytes, "section %d is there: %v, with %s it is: %v", kind, ok, d.ring.algorithm.Version, want)
+	if _, ok := d.sections[kindFingerprint]; ok {
+		d.ring.encoding = EncodingRecipe
+	}
+	version, encoding := d.ring.algorithm.Version, d.ring.encoding
+	for _, row := range []struct {
+		kind uint32
+		want bool
+	}{{kindBackends, true}, {kindViews, version == V3}, {kindPoints, encoding == EncodingPoints}} {
+		if _, ok := d.sections[row.kind]; ok != row.want {
+			return formatErrorf("section table", headerBytes, "section %d is there: %v, in a snapshot of %s as %s it is: %v",
+				row.kind, ok, version, encoding, row.want)
 		}
 	}
 	return nil

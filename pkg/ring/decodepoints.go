@@ -6,6 +6,9 @@ import "encoding/binary"
 
 // readPoints checks the packed points: they ascend, and the directory, which follows from them, says the same.
 func (d *decoder) readPoints() error {
+	if d.ring.encoding == EncodingRecipe {
+		return d.readRecipe()
+	}
 	r := d.section(kindPoints, "points")
 	at := r.start
 	head, err := r.take(pointsHeader)

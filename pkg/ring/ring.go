@@ -13,6 +13,7 @@ import (
 // Ring is a consistent-hash ring: an immutable snapshot, searched in place.
 type Ring struct {
 	snapshot  []byte
+	encoding  Encoding
 	algorithm Algorithm
 	identity  Identity
 	backends  backendTable
@@ -165,12 +166,18 @@ func (r *Ring) Owner(hash uint32) (int, error) {
 
 // Config returns a Config that builds this ring again, with backends in ring order. The caller owns it.
 func (r *Ring) Config() Config {
-	c := Config{
-		Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), MaxPoints: HardMaxPoints,
-	}
+	c := r.base()
 	if r.algorithm.Version == V3 {
 		c.Views = r.Views()[1:] // The first is that of all backends, which need not be declared.
 		c.Previous = r          // What is trimmed is an input.
+	}
+	return c
+}
+
+// base is Config without what is trimmed, so that it decides the points.
+func (r *Ring) base() Config {
+	c := Config{
+		Algorithm: r.algorithm, Identity: r.identity, Features: r.Features(), MaxPoints: HardMaxPoints,
 	}
 	for i := range r.Len() {
 		b := Backend{ID: r.ID(i), Weight: r.Weight(i), Zone: r.Zone(i)}

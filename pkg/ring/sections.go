@@ -9,7 +9,7 @@ import (
 
 // Section is a part of a snapshot: what it is for, and how many bytes it takes.
 type Section struct {
-	// Name is "header" for everything that every snapshot has, "backends", "features", "views", "points", or "section" and a number
+	// Name is "header" for everything that every snapshot has, "backends", "features", "views", "points" or "fingerprint", or "section" and a number
 	// for one of a kind that this version does not know.
 	Name string
 	// Bytes is the length of the part, padding included.
@@ -40,6 +40,8 @@ func sectionName(kind uint32) string {
 		return "views"
 	case kindPoints:
 		return "points"
+	case kindFingerprint:
+		return "fingerprint"
 	default:
 		return fmt.Sprintf("section %d", kind)
 	}

@@ -26,12 +26,13 @@ const (
 	pointsHeader = 16
 )
 
-// The kinds of sections, in the order in which they stand. 5 is kept for the fingerprint of a ring without points.
+// The kinds of sections, in the order in which they stand. A snapshot has points or the fingerprint of them.
 const (
-	kindBackends uint32 = 1
-	kindFeatures uint32 = 2
-	kindViews    uint32 = 3
-	kindPoints   uint32 = 4
+	kindBackends    uint32 = 1
+	kindFeatures    uint32 = 2
+	kindViews       uint32 = 3
+	kindPoints      uint32 = 4
+	kindFingerprint uint32 = 5
 )
 
 // flagOptional marks a section that a reader which does not know its kind may pass over.

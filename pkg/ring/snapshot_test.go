@@ -177,7 +177,7 @@ func TestEveryByteCounts(t *testing.T) {
 // checkOpen is the property of the decoder: it refuses with a FormatError, or what it accepted is a ring that works.
 func checkOpen(t *testing.T, data []byte) {
 	t.Helper()
-	r, err := ring.Open(data)
+	r, err := ring.OpenWith(data, ring.OpenOptions{MaxPoints: 1 << 16}) // A recipe that somebody invented could ask for much.
 	if err != nil {
 		if formatError := (*ring.FormatError)(nil); !errors.As(err, &formatError) && !errors.Is(err, ring.ErrEmptySlot) {
 			t.Fatalf("error %v of type %T", err, err)
@@ -245,26 +245,32 @@ func TestEmptySlot(t *testing.T) {
 	}
 }
 
+// withSection returns the snapshot with one more section behind the others.
+func withSection(snapshot []byte, kind, flags uint32, content []byte) []byte {
+	const header, row, trailer = 64, 24, 8
+	count := int(binary.LittleEndian.Uint32(snapshot[36:]))
+	table := header + row*count
+	b := bytes.Clone(snapshot[:table])
+	for k := range count {
+		offset := b[header+row*k+8:]
+		binary.LittleEndian.PutUint64(offset, binary.LittleEndian.Uint64(offset)+row)
+	}
+	b = binary.LittleEndian.AppendUint32(b, kind)
+	b = binary.LittleEndian.AppendUint32(b, flags)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(snapshot)-trailer+row))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(content)))
+	b = append(b, snapshot[table:len(snapshot)-trailer]...)
+	b = append(b, content...)
+	b = append(b, make([]byte, (8-len(content)%8)%8+trailer)...)
+	binary.LittleEndian.PutUint32(b[36:], uint32(count+1))
+	binary.LittleEndian.PutUint64(b[40:], uint64(len(b)))
+	return reseal(b)
+}
+
 // TestUnknownSections adds a section of a kind that this version does not know.
 func TestUnknownSections(t *testing.T) {
-	good := mustBuild(t, workedExample()).Snapshot()
-	with := func(flags byte) []byte {
-		table := 64 + 3*24
-		b := append(bytes.Clone(good[:table]), make([]byte, 24)...)
-		b = append(b, good[table:len(good)-8]...)
-		at := len(b)
-		b = append(b, 'h', 'i', 0, 0, 0, 0, 0, 0)
-		b = append(b, make([]byte, 8)...)
-		for k := range 3 {
-			offset := b[64+24*k+8:]
-			binary.LittleEndian.PutUint64(offset, binary.LittleEndian.Uint64(offset)+24)
-		}
-		b[table], b[table+4] = 77, flags
-		binary.LittleEndian.PutUint64(b[table+8:], uint64(at))
-		binary.LittleEndian.PutUint64(b[table+16:], 2)
-		b[36] = 4
-		binary.LittleEndian.PutUint64(b[40:], uint64(len(b)))
-		return reseal(b)
+	with := func(flags uint32) []byte {
+		return withSection(mustBuild(t, workedExample()).Snapshot(), 77, flags, []byte("hi"))
 	}
 	r, err := ring.Open(with(1))
 	if err != nil {
@@ -322,6 +328,7 @@ func drained(n int) ring.Config {
 func FuzzOpen(f *testing.F) {
 	for _, c := range []ring.Config{workedExample(), withFeatures(trimmed(6, 10, 3), 2, 0.7), fleet(3, ring.V1, 160), crowded(), drained(2), {Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 1}, Identity: ring.IdentityName}} {
 		f.Add(mustBuild(f, c).Snapshot())
+		f.Add(mustBuild(f, c).Recipe())
 	}
 	f.Add(ring.EmptySlot())
 	f.Fuzz(func(t *testing.T, data []byte) {

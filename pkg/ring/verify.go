@@ -15,14 +15,18 @@ func (r *Ring) Verify() error {
 	if err != nil {
 		return fmt.Errorf("building the ring again: %w", err)
 	}
-	if bytes.Equal(again.snapshot, r.snapshot) {
+	want := again.snapshot
+	if r.encoding == EncodingRecipe {
+		want = again.Recipe()
+	}
+	if bytes.Equal(want, r.snapshot) {
 		return nil
 	}
 	if again.PointCount() != r.PointCount() {
 		return fmt.Errorf("the backends of the snapshot give %d points, it has %d", again.PointCount(), r.PointCount())
 	}
 	at := 0
-	for at < min(len(again.snapshot), len(r.snapshot)) && again.snapshot[at] == r.snapshot[at] {
+	for at < min(len(want), len(r.snapshot)) && want[at] == r.snapshot[at] {
 		at++
 	}
 	return fmt.Errorf("the backends of the snapshot give other bytes from byte %d on", at)
