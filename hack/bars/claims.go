@@ -6,8 +6,12 @@ package main
 func claims() []claim {
 	f := newFleet()
 	return []claim{
-		{"snapshot of 2048×160, bytes a point, at most", 3.9, atMost, f.bytesPerPoint},
-		{"lookup in 2048×160, times as fast as a binary search over 6-byte points, at least", 3, atLeast, f.lookupRatio},
+		{"2048×40, bytes a point, at most", 3.9, atMost, pointsSectionBytes(40)},
+		{"2048×160, bytes a point, at most", 3.65, atMost, pointsSectionBytes(160)},
+		{"2048×10,000, bytes a point, at most", 2.9, atMost, pointsSectionBytes(10_000)},
+		{"lookup in 2048×40, times as fast as a binary search over 6-byte points, at least", 5, atLeast, lookupRatio(40)},
+		{"lookup in 2048×160, likewise, at least", 5, atLeast, lookupRatio(160)},
+		{"lookup in 2048×10,000, likewise, at least", 4, atLeast, lookupRatio(10_000)},
 		{"build of 2048×160, times as fast as slices.SortFunc over 6-byte points, at least", 3, atLeast, f.buildRatio},
 		{"allocations of Ring.Owner, at most", 0, atMost, f.ownerAllocations},
 		{"allocations of View.Owner, at most", 0, atMost, f.viewOwnerAllocations},

@@ -49,48 +49,55 @@ func backends(n int, weight, pointsPerWeight uint32) ring.Config {
 	return c
 }
 
-func (f *fleet) bytesPerPoint() (float64, error) {
-	c := f.config
-	c.Features = nil // The claim is about a plain ring; what features cost is a bit for each backend.
-	c.Backends = nil
-	for _, b := range f.config.Backends {
-		c.Backends = append(c.Backends, ring.Backend{ID: b.ID, Weight: b.Weight})
+// pointsSectionBytes returns how many bytes a point takes in a snapshot: everything that finding the owner's number needs.
+func pointsSectionBytes(pointsPerWeight uint32) func() (float64, error) {
+	return func() (float64, error) {
+		r, err := ring.Build(backends(fleetBackends, 1, pointsPerWeight))
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range r.Sections() {
+			if s.Name == "points" {
+				return float64(s.Bytes) / float64(r.PointCount()), nil
+			}
+		}
+		return 0, fmt.Errorf("the snapshot has no points")
 	}
-	r, err := ring.Build(c)
-	if err != nil {
-		return 0, err
-	}
-	return float64(len(r.Snapshot())) / float64(r.PointCount()), nil
 }
 
-func (f *fleet) lookupRatio() (float64, error) {
-	r, err := ring.Build(f.config)
-	if err != nil {
-		return 0, err
-	}
-	six := sixbyte.New(f.config)
-	x, y := uint32(1), uint32(1)
-	packed := func(n int) error {
-		for range n {
-			owner, err := r.Owner(x)
-			if err != nil {
-				return err
+// lookupRatio compares lookups in a ring of so many points for each backend.
+func lookupRatio(pointsPerWeight uint32) func() (float64, error) {
+	return func() (float64, error) {
+		c := backends(fleetBackends, 1, pointsPerWeight)
+		r, err := ring.Build(c)
+		if err != nil {
+			return 0, err
+		}
+		six := sixbyte.New(c)
+		runtime.GC() // What building has left behind must not be cleared away meanwhile.
+		x, y := uint32(1), uint32(1)
+		packed := func(n int) error {
+			for range n {
+				owner, err := r.Owner(x)
+				if err != nil {
+					return err
+				}
+				x = sixbyte.Next(x, owner)
 			}
-			x = sixbyte.Next(x, owner)
+			return nil
 		}
-		return nil
-	}
-	plain := func(n int) error {
-		for range n {
-			y = sixbyte.Next(y, six.Owner(y))
+		plain := func(n int) error {
+			for range n {
+				y = sixbyte.Next(y, six.Owner(y))
+			}
+			return nil
 		}
-		return nil
+		ratio, err := speedup(lookupRounds, lookupWay(packed), lookupWay(plain))
+		if err == nil && x != y {
+			return 0, fmt.Errorf("the two rings gave different owners") // Every position depends on all owners before it.
+		}
+		return ratio, err
 	}
-	ratio, err := speedup(lookupRounds, lookupWay(packed), lookupWay(plain))
-	if err == nil && x != y {
-		return 0, fmt.Errorf("the two rings gave different owners") // Every position depends on all owners before it.
-	}
-	return ratio, err
 }
 
 func lookupWay(do func(n int) error) way {

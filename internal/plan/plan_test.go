@@ -147,7 +147,7 @@ func TestFirstPublication(t *testing.T) {
 			Algorithm: v1alpha1.ActiveAlgorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160},
 		},
 		Backends: &v1alpha1.BackendCounts{Total: 3, Placed: 3},
-		Snapshot: &v1alpha1.SnapshotSize{Points: 480, Bytes: int64(len(d.Desired.Ring.Snapshot())), BytesPerPoint: "4.02"},
+		Snapshot: &v1alpha1.SnapshotSize{Points: 480, Bytes: int64(len(d.Desired.Ring.Snapshot())), BytesPerPoint: "4.07"},
 		Balance:  &v1alpha1.Balance{MaxOverAverage: "1.025", CoefficientOfVariation: "2.19%", Predicted: "6.45%"},
 		Routing:  &v1alpha1.Routing{Generation: 1, Digest: d.Publication.RoutingDigest},
 	}

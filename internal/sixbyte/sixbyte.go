@@ -21,7 +21,11 @@ type Ring [][6]byte
 // New builds the points of c, one chain after the other. The identity is the address, and the backends, at most 65,536,
 // stand in ring order.
 func New(c ring.Config) Ring {
-	var points Ring
+	total := 0
+	for _, b := range c.Backends {
+		total += int(b.Weight * c.Algorithm.PointsPerWeight)
+	}
+	points := allocate(total)
 	for i, b := range c.Backends {
 		ap := netip.MustParseAddrPort(b.ID)
 		input := append(ap.Addr().AppendTo(nil), 0)

@@ -261,8 +261,7 @@ func (t *table) setPoints(limit uint64) error {
 		return &TooManyPointsError{Points: points, Limit: limit, Weight: weight}
 	}
 	for i := range t.ids {
-		_, n := t.chain(i)
-		t.points += uint32(n)
+		t.points += t.chainPoints(i)
 	}
 	return nil
 }

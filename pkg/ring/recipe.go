@@ -65,12 +65,14 @@ func (r *Ring) Recipe() []byte {
 	var sections []section
 	for k := range int(binary.LittleEndian.Uint32(header[atSections:])) { // Open has checked the table.
 		row := r.snapshot[headerBytes+tableEntry*k:]
-		s := section{kind: binary.LittleEndian.Uint32(row), flags: binary.LittleEndian.Uint32(row[4:])}
+		kind, flags := binary.LittleEndian.Uint32(row), binary.LittleEndian.Uint32(row[4:])
 		offset, length := binary.LittleEndian.Uint64(row[8:]), binary.LittleEndian.Uint64(row[16:])
-		s.content = r.snapshot[offset : offset+length]
-		if s.kind == kindPoints {
-			s.kind, s.content = kindFingerprint, r.packed.fingerprint()
+		content := r.snapshot[offset : offset+length]
+		if kind == kindPoints {
+			kind, content = kindFingerprint, r.packed.fingerprint()
 		}
+		s := bytesSection(kind, content)
+		s.flags = flags
 		sections = append(sections, s)
 	}
 	return assemble(header, sections)
@@ -99,7 +101,12 @@ func (d *decoder) readRecipe() error {
 	case t.points != d.points:
 		return formatErrorf("point count", atPoints, "it is %d, the weights give %d", d.points, t.points)
 	}
-	d.ring.packed = pack(t.place(), newLayout(t.points, d.ring.Len()))
+	points := t.place()
+	d.ring.packed = pack(points, newLayout(t.points, d.ring.Len()))
+	d.ring.packed.entries = make([]byte, d.ring.packed.entryBytes())
+	preferHuge(d.ring.packed.entries)
+	d.ring.packed.putEntries(d.ring.packed.entries, points)
+	d.ring.packed.setGuide()
 	d.ring.placed = newBitmap(d.ring.Len())
 	for i := range d.ring.Len() {
 		if d.ring.Weight(i) > 0 {

@@ -60,22 +60,27 @@ func EmptySlot() []byte { return []byte("\x89RWNONE\n") }
 
 // section is one row of the section table with its content.
 type section struct {
-	kind    uint32
-	flags   uint32
-	content []byte
+	kind   uint32
+	flags  uint32
+	length int
+	// write puts the content into dst, which is zero and has its length.
+	write func(dst []byte)
+}
+
+func bytesSection(kind uint32, content []byte) section {
+	return section{kind: kind, length: len(content), write: func(dst []byte) { copy(dst, content) }}
 }
 
 // encode writes the snapshot of a placed table.
 func (t *table) encode(points []point, views []declaredView) []byte {
-	p := pack(points, newLayout(uint32(len(points)), len(t.ids)))
-	sections := []section{{kind: kindBackends, content: t.encodeBackends()}}
+	sections := []section{bytesSection(kindBackends, t.encodeBackends())}
 	if len(t.features) > 0 {
-		sections = append(sections, section{kind: kindFeatures, content: t.encodeFeatures()})
+		sections = append(sections, bytesSection(kindFeatures, t.encodeFeatures()))
 	}
 	if t.algorithm.Version == V3 {
-		sections = append(sections, section{kind: kindViews, content: encodeViews(views)})
+		sections = append(sections, bytesSection(kindViews, encodeViews(views)))
 	}
-	sections = append(sections, section{kind: kindPoints, content: p.encode()})
+	sections = append(sections, pointsSection(points, newLayout(uint32(len(points)), len(t.ids))))
 
 	header := make([]byte, headerBytes)
 	copy(header, magic)
@@ -92,27 +97,27 @@ func (t *table) encode(points []point, views []declaredView) []byte {
 
 // assemble puts a file together: header, table, sections, checksum.
 func assemble(header []byte, sections []section) []byte {
-	length := headerBytes + tableEntry*len(sections) + trailerBytes
+	offset := headerBytes + tableEntry*len(sections)
+	length := offset + trailerBytes
 	for _, s := range sections {
-		length += align(len(s.content))
+		length += align(s.length)
 	}
 	binary.LittleEndian.PutUint32(header[atSections:], uint32(len(sections)))
 	binary.LittleEndian.PutUint64(header[atLength:], uint64(length))
-	out := append(make([]byte, 0, length), header...)
-	offset := headerBytes + tableEntry*len(sections)
-	for _, s := range sections {
-		out = binary.LittleEndian.AppendUint32(out, s.kind)
-		out = binary.LittleEndian.AppendUint32(out, s.flags)
-		out = binary.LittleEndian.AppendUint64(out, uint64(offset))
-		out = binary.LittleEndian.AppendUint64(out, uint64(len(s.content)))
-		offset += align(len(s.content))
+	out := make([]byte, length)
+	preferHuge(out)
+	copy(out, header)
+	for k, s := range sections {
+		row := out[headerBytes+tableEntry*k:]
+		binary.LittleEndian.PutUint32(row, s.kind)
+		binary.LittleEndian.PutUint32(row[4:], s.flags)
+		binary.LittleEndian.PutUint64(row[8:], uint64(offset))
+		binary.LittleEndian.PutUint64(row[16:], uint64(s.length))
+		s.write(out[offset : offset+s.length])
+		offset += align(s.length)
 	}
-	for _, s := range sections {
-		out = append(out, s.content...)
-		out = append(out, make([]byte, align(len(s.content))-len(s.content))...)
-	}
-	out = append(out, 0, 0, 0, 0)
-	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+	binary.LittleEndian.PutUint32(out[length-4:], crc32.Checksum(out[:length-4], castagnoli))
+	return out
 }
 
 func align(n int) int { return (n + sectionAlign - 1) &^ (sectionAlign - 1) }
@@ -181,12 +186,17 @@ func encodeViews(views []declaredView) []byte {
 	return out
 }
 
-func (p *packed) encode() []byte {
-	out := make([]byte, pointsHeader, pointsHeader+len(p.directory)+len(p.overflow)+len(p.entries))
-	out[0], out[1] = byte(32-p.shift), byte(p.ownerBits)
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(p.overflow)/rowBytes))
-	binary.LittleEndian.PutUint64(out[8:], uint64(len(p.entries)))
-	out = append(out, p.directory...)
-	out = append(out, p.overflow...)
-	return append(out, p.entries...)
+// pointsSection packs points, which are in ring order.
+func pointsSection(points []point, l layout) section {
+	p := pack(points, l)
+	length := pointsHeader + len(p.directory) + len(p.overflow) + int(l.entryBytes())
+	return section{kind: kindPoints, length: length, write: func(dst []byte) {
+		dst[0], dst[1] = byte(32-l.shift), byte(l.ownerBits)
+		binary.LittleEndian.PutUint32(dst[4:], uint32(len(p.overflow)/rowBytes))
+		binary.LittleEndian.PutUint64(dst[8:], l.entryBytes())
+		dst = dst[pointsHeader:]
+		dst = dst[copy(dst, p.directory):]
+		dst = dst[copy(dst, p.overflow):]
+		l.putEntries(dst, points)
+	}}
 }

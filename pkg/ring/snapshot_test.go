@@ -30,11 +30,11 @@ func TestPinnedDigests(t *testing.T) {
 		config ring.Config
 		digest string
 	}{
-		"worked example": {workedExample(), "sha256:ca279c86cc5b283f0ed766f5fa10525b0132a6aaf741bfbebe932f01aad21391"},
-		"v1 weighted":    {weighted, "sha256:60dc7c31568f1e4d240ba3b5eb937ce4d6621937f3296adfcba1d5252717241b"},
-		"v2 2048×160":    {fleet(2048, ring.V2, 160), "sha256:fe058c99a68183ce876f89c3926d764a0923216226de7e52547dfd5a0f4fad5d"},
-		"v3 trimmed":     {withFeatures(trimmed(100, 40, 3), 2, 0.7), "sha256:7c56a10801b6d456f18aa95371441b0f0db65f956cc967e45051406d120b8426"},
-		"crowded":        {crowded(), "sha256:444d386f4fa50439e4e85ee504afc16593e13356726275b5c3c3241beb8fac40"},
+		"worked example": {workedExample(), "sha256:e00f96dcf41cc628b0d149ccf51f01d75efb4ad9761a1f83e6c92ffe02ce7cd8"},
+		"v1 weighted":    {weighted, "sha256:3b43bc505cf7214c3a701d7d9c16988f5d367eaa80b4019ddf02ee934e341a91"},
+		"v2 2048×160":    {fleet(2048, ring.V2, 160), "sha256:2536a07768edf470af00407f20525febfdcb951a8c22a34661369cfd7397fe31"},
+		"v3 trimmed":     {withFeatures(trimmed(100, 40, 3), 2, 0.7), "sha256:25e88032e6a60bef20feab862c4fe85f9e6d1a1de97f7179094f206f9db3ffb0"},
+		"crowded":        {crowded(), "sha256:5f1a3adc4393f218d640f40cc8f87cfc970db02dcaf6e3ad65e00e767289c781"},
 	}
 	for name, row := range rows {
 		if got := mustBuild(t, row.config).Digest(); got != row.digest {
@@ -135,12 +135,12 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSize is the claim of the format: with everything in it a ring of 2048 × 160 takes at most 3.9 bytes a point.
+// TestSize bounds the whole file, names and all.
 func TestSize(t *testing.T) {
 	for _, row := range []struct {
 		pointsPerWeight uint32
 		limit           float64
-	}{{160, 3.65}, {40, 4.25}} {
+	}{{160, 3.68}, {40, 4.25}} {
 		r := mustBuild(t, fleet(2048, ring.V2, row.pointsPerWeight))
 		if got := float64(len(r.Snapshot())) / float64(r.PointCount()); got > row.limit {
 			t.Errorf("2048 × %d: %.3f bytes a point, limit %.2f", row.pointsPerWeight, got, row.limit)

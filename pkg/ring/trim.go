@@ -5,10 +5,7 @@ package ring
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // declaredView is a view of a V3 ring that is trimmed.
@@ -47,16 +44,9 @@ const trimBudget = 4
 // trim returns the trims of every declared view.
 func (t *table) trim(points []point, previous *Ring) []declaredView {
 	views := make([]declaredView, len(t.views))
-	var wait sync.WaitGroup
-	next := atomic.Int64{}
-	for range min(runtime.GOMAXPROCS(0), len(views)) { // Views are independent, so their order makes no difference.
-		wait.Go(func() {
-			for k := next.Add(1) - 1; int(k) < len(views); k = next.Add(1) - 1 {
-				views[k] = declaredView{features: t.views[k], trims: t.trimOne(points, previous, t.views[k])}
-			}
-		})
-	}
-	wait.Wait()
+	parallel(len(views), func(k int) {
+		views[k] = declaredView{features: t.views[k], trims: t.trimOne(points, previous, t.views[k])}
+	})
 	return views
 }
 
