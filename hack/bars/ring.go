@@ -19,9 +19,10 @@ const (
 	lookups = 5000
 	// warmLookups is how many go before them untimed: the two rings do not fit into one cache together, and a ring of
 	// 20,000 cache lines takes several look-ups a line to come back.
-	warmLookups  = 100_000
-	lookupRounds = 75
-	buildRounds  = 7
+	warmLookups   = 100_000
+	lookupRounds  = 75
+	buildRounds   = 7
+	compareRounds = 25
 )
 
 // fleet is the ring of the claims: 2048 backends of 160 points, half of them with a feature.

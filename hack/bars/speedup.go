@@ -3,6 +3,8 @@
 package main
 
 import (
+	"math"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -44,4 +46,18 @@ func (w way) time() (time.Duration, error) {
 	start := time.Now()
 	err := w.work()
 	return time.Since(start), err
+}
+
+// quickest returns the least time that some rounds of the same work took, with one processor.
+func quickest(rounds int, work func() error) (time.Duration, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	least := time.Duration(math.MaxInt64)
+	for range rounds {
+		took, err := way{work: work}.time()
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, took)
+	}
+	return least, nil
 }

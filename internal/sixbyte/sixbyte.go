@@ -66,3 +66,34 @@ func (r Ring) Owner(x uint32) int {
 // Next returns the position to ask for after x was found to be owner's. It makes every look-up wait for the one before
 // it, as a request does: look-ups that overlap measure how many cache misses the processor has in flight.
 func Next(x uint32, owner int) uint32 { return x*0x9e3779b1 + uint32(owner) + 0x7f4a7c15 }
+
+// Moved returns how many positions have another owner in to than in from, by a plain merge. Both must have points; index
+// gives for each owner in to the same backend's number in from, or -1.
+func Moved(from, to Ring, index []int) uint64 {
+	var moved uint64
+	start := uint64(0)
+	for i, j := 0, 0; i < len(from) || j < len(to); {
+		a, b := from[i%len(from)], to[j%len(to)]
+		end := uint64(1) << 32
+		if i < len(from) {
+			end = uint64(hash(a)) + 1
+		}
+		if j < len(to) {
+			end = min(end, uint64(hash(b))+1)
+		}
+		if end > start && owner(a) != index[owner(b)] {
+			moved += end - start
+		}
+		start = max(start, end)
+		if i < len(from) && uint64(hash(a))+1 == end {
+			i++
+		}
+		if j < len(to) && uint64(hash(b))+1 == end {
+			j++
+		}
+	}
+	if owner(from[0]) != index[owner(to[0])] {
+		moved += 1<<32 - start
+	}
+	return moved
+}

@@ -138,3 +138,14 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkCompare(b *testing.B) {
+	before := fleet(2048, ring.V2, 160)
+	after := before
+	after.Backends = before.Backends[1:]
+	from, to := mustView(b, mustBuild(b, before)), mustView(b, mustBuild(b, after))
+	b.ReportAllocs()
+	for b.Loop() {
+		ring.Compare(from, to)
+	}
+}

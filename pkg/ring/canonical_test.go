@@ -151,7 +151,7 @@ func TestErrorsNameTheEntry(t *testing.T) {
 	snapshot := table.encode([]point{newPoint(9, 0), newPoint(8, 0), newPoint(10, 0)}, nil)
 	_, err = Open(snapshot)
 	formatError := (*FormatError)(nil)
-	points := pointsHeader + groupBytes + 11 + entrySlack // One group of buckets, three entries of 28 bits.
+	points := pointsHeader + groupBytes + 14 + entrySlack // One group of buckets, three entries of 28 bits and the first again.
 	entries := len(snapshot) - trailerBytes - align(points) + pointsHeader + groupBytes
 	if !errors.As(err, &formatError) || formatError.Field != "entries" || formatError.Offset != entries+3 {
 		t.Errorf("error %v, want one at byte %d", err, entries+3)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync/atomic"
 )
 
 // Open returns the ring of a snapshot. The ring is the bytes: they are not copied and must not change while it is used.
@@ -37,7 +38,7 @@ func OpenWith(snapshot []byte, o OpenOptions) (*Ring, error) {
 	if bytes.Equal(snapshot, EmptySlot()) {
 		return nil, ErrEmptySlot
 	}
-	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot, encoding: EncodingPoints}, maxPoints: o.MaxPoints}
+	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot, encoding: EncodingPoints, copied: new(atomic.Int64)}, maxPoints: o.MaxPoints}
 	for _, step := range []func() error{
 		d.checkFrame, d.readHeader, d.readSectionTable, d.readBackends, d.readFeatures, d.readPoints, d.readViews,
 	} {

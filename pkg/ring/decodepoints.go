@@ -54,12 +54,15 @@ func (d *decoder) checkPoints(entriesAt int) error {
 	if err := p.checkDirectory(directoryAt); err != nil {
 		return err
 	}
-	used := uint64(p.points) * uint64(p.width)
+	used := p.entryBits()
 	if used%8 != 0 && p.entries[used/8]>>(used%8) != 0 {
 		return formatErrorf("entries", entriesAt+int(used/8), "bits behind the last entry are set")
 	}
 	if err := d.checkZero("entries", entriesAt+int((used+7)/8), entriesAt+len(p.entries)); err != nil {
 		return err
+	}
+	if p.points > 0 && p.entry(p.points) != p.entry(0) {
+		return formatErrorf("entries", entriesAt+int((used-uint64(p.width))/8), "the last entry does not repeat the first")
 	}
 	counts, err := d.checkEntries(entriesAt)
 	if err != nil {

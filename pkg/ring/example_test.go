@@ -105,6 +105,6 @@ func ExampleOpen() {
 	_, err = ring.Open(ring.EmptySlot())
 	fmt.Println(errors.Is(err, ring.ErrEmptySlot))
 	// Output:
-	// snapshot: length at byte 40: the header says 3072 bytes, the file has 3071
+	// snapshot: length at byte 40: the header says 3080 bytes, the file has 3079
 	// true
 }

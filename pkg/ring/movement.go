@@ -4,6 +4,8 @@ package ring
 
 import (
 	"cmp"
+	"math"
+	"runtime"
 	"slices"
 )
 
@@ -36,23 +38,24 @@ type PairMovement struct {
 func Compare(from, to *View) Movement {
 	ids, toIndex := joinIDs(from.ring, to.ring)
 	none := len(ids)
-	gained, lost := make([]uint64, none+1), make([]uint64, none+1)
-	var m Movement
-	eachArc(from, to, func(a, b int, length uint64) {
-		i, j := a, none
-		if i < 0 {
-			i = none
-		}
-		if b >= 0 {
-			j = toIndex[b]
-		}
-		if i == j {
-			return
-		}
-		m.Total += length
-		lost[i] += length
-		gained[j] += length
+	sums := make([]moveSums, pieces(from, to))
+	parallel(len(sums), func(k int) {
+		sum := moveSums{gained: make([]uint64, none+1), lost: make([]uint64, none+1)}
+		eachMove(from, to, toIndex, none, piece(k, len(sums)), func(i, j int, length uint64) {
+			sum.total += length
+			sum.lost[i] += length
+			sum.gained[j] += length
+		})
+		sums[k] = sum
 	})
+	m, gained, lost := Movement{Total: sums[0].total}, sums[0].gained, sums[0].lost
+	for _, sum := range sums[1:] {
+		m.Total += sum.total
+		for i := range ids {
+			gained[i] += sum.gained[i]
+			lost[i] += sum.lost[i]
+		}
+	}
 	for i, id := range ids {
 		if gained[i]+lost[i] > 0 {
 			m.Backends = append(m.Backends, BackendMovement{ID: id, Gained: gained[i], Lost: lost[i]})
@@ -61,24 +64,39 @@ func Compare(from, to *View) Movement {
 	return m
 }
 
+// moveSums is what moves within a part of the key space, by backend.
+type moveSums struct {
+	total        uint64
+	gained, lost []uint64
+}
+
+// keyRange is a part of the key space: from start to before end.
+type keyRange struct{ start, end uint64 }
+
+// pieces returns into how many equal parts the key space is cut for a comparison. It is a power of two, and a part is made of
+// whole groups in both rings.
+func pieces(from, to *View) int {
+	n := 1
+	if from.points.points+to.points.points > serialPoints {
+		for n < runtime.GOMAXPROCS(0) && n < min(from.points.groups(), to.points.groups()) {
+			n *= 2
+		}
+	}
+	return n
+}
+
+func piece(k, pieces int) keyRange {
+	length := KeySpace / uint64(pieces)
+	return keyRange{uint64(k) * length, uint64(k+1) * length}
+}
+
 // ComparePairs returns what moves from whom to whom, the largest first, then by the identities. Linear in the number of
 // points, and in memory in the number of pairs between which something moves.
 func ComparePairs(from, to *View) []PairMovement {
 	ids, toIndex := joinIDs(from.ring, to.ring)
 	none := len(ids)
 	moved := map[[2]int]uint64{}
-	eachArc(from, to, func(a, b int, length uint64) {
-		i, j := a, none
-		if i < 0 {
-			i = none
-		}
-		if b >= 0 {
-			j = toIndex[b]
-		}
-		if i != j {
-			moved[[2]int{i, j}] += length
-		}
-	})
+	eachMove(from, to, toIndex, none, piece(0, 1), func(i, j int, length uint64) { moved[[2]int{i, j}] += length })
 	ids = append(ids, "")
 	pairs := make([]PairMovement, 0, len(moved))
 	for pair, positions := range moved {
@@ -109,54 +127,78 @@ func joinIDs(from, to *Ring) (ids []string, toIndex []int) {
 	return ids, toIndex
 }
 
-// eachArc cuts the key space at every point of both views and yields each arc with its owners, -1 for none.
-func eachArc(from, to *View, yield func(fromOwner, toOwner int, length uint64)) {
-	a, b := newArcWalk(from), newArcWalk(to)
-	for start := uint64(0); start < KeySpace; {
-		end := min(a.end, b.end)
-		yield(a.owner, b.owner, end-start)
-		start = end
-		a.advance(start)
-		b.advance(start)
+// eachMove cuts a part of the key space at every point of both views and yields each arc that changes owner: from backend i
+// of the joined list to backend j of it, none where a view has no backend.
+func eachMove(from, to *View, toIndex []int, none int, r keyRange, yield func(i, j int, length uint64)) {
+	index := append(slices.Clone(toIndex), none) // An empty view has the owner behind its last backend.
+	empty := from.ring.Len()
+	a, b := newArcs(from, r.start), newArcs(to, r.start)
+	for start := r.start; start < r.end; {
+		x, y := a.points[a.at], b.points[b.at]
+		end := min(arcEnd(x), arcEnd(y), r.end)
+		i, j := x.backend(), index[y.backend()]
+		if i == empty {
+			i = none
+		}
+		if i != j && end > start { // Of tied points the first wins: the arcs of the others are empty.
+			yield(i, j, end-start)
+		}
+		if start = end; arcEnd(x) == end {
+			a.advance()
+		}
+		if arcEnd(y) == end {
+			b.advance()
+		}
 	}
 }
 
-// arcWalk walks over the arcs of a view from position 0 on.
-type arcWalk struct {
-	view   *View
-	cursor cursor
-	left   uint32
-	// owner owns the positions below end that the arc before did not; -1 in an empty view.
-	owner int
-	end   uint64
+// arcEnd returns where the arc ends that a point owns.
+func arcEnd(p point) uint64 { return uint64(p.hash()) + 1 }
+
+// arcs walks over the arcs of a view from a position on. Each is given as the point that owns it.
+type arcs struct {
+	view *View
+	scan *scan
+	// points are those of the view in a group of the directory, at is the present one.
+	points []point
+	at     int
 	// first owns what lies behind the last point.
 	first int
 }
 
-func newArcWalk(v *View) *arcWalk {
-	w := &arcWalk{view: v, owner: -1, end: KeySpace, first: -1}
-	if v.size == 0 {
-		return w
+// newArcs starts at a position with which a group of the directory begins.
+func newArcs(v *View, start uint64) *arcs {
+	a := &arcs{view: v, first: v.ring.Len()}
+	if owner, err := v.Owner(0); err == nil {
+		a.first = owner
+		a.scan = v.points.scanFrom(uint32(start>>v.points.shift) / groupBuckets)
 	}
-	w.cursor, w.left, w.end = v.ring.packed.cursorAt(0, 0), v.ring.packed.points, 0
-	w.advance(0)
-	w.first = w.owner
-	return w
+	a.fill()
+	return a
 }
 
-// advance moves on to the arc that position start belongs to.
-func (w *arcWalk) advance(start uint64) {
-	for w.end <= start {
-		if w.left == 0 {
-			w.owner, w.end = w.first, KeySpace
+// advance goes on to the next arc; behind the last one it stays there.
+func (a *arcs) advance() {
+	if a.at++; a.at == len(a.points) {
+		a.fill()
+	}
+}
+
+func (a *arcs) fill() {
+	a.at = 0
+	for a.scan != nil && a.scan.next() {
+		a.points = a.scan.points
+		if v := a.view; !v.whole || v.trimmed != nil {
+			a.points = a.points[:0]
+			for k, p := range a.scan.points {
+				if v.holds(a.scan.first+uint32(k), p.backend()) {
+					a.points = append(a.points, p)
+				}
+			}
+		}
+		if len(a.points) > 0 {
 			return
 		}
-		pos := w.cursor.position()
-		p := w.cursor.next()
-		w.left--
-		// Of tied points the first wins: the others end where it has ended.
-		if w.view.holds(pos, p.backend()) && uint64(p.hash())+1 > w.end {
-			w.owner, w.end = p.backend(), uint64(p.hash())+1
-		}
 	}
+	a.points = append(a.points[:0], newPoint(math.MaxUint32, a.first))
 }

@@ -5,6 +5,7 @@ package ring
 import (
 	"encoding/binary"
 	"math/bits"
+	"runtime"
 	"sort"
 	"unsafe"
 )
@@ -13,7 +14,7 @@ import (
 //
 // Entries. The space of hashes is cut into 2^b buckets by the top b bits. An entry is what the bucket does not say: the
 // low r = 32-b bits of the hash, above the backend in as few bits as count needs. Entries stand back to back in ring
-// order, so within a bucket they ascend as numbers.
+// order, so within a bucket they ascend as numbers. Behind the last one the first is repeated: it closes the ring.
 //
 // Directory. Sixteen buckets are a group of 12 bytes: the position of the group's first entry in 31 bits, and the number
 // of entries in each bucket in 4 bits. A group in which a bucket holds more than 15 is marked in the top bit; its counts
@@ -66,8 +67,14 @@ func (l layout) groups() int         { return 1 << (32 - l.shift) / groupBuckets
 func (l layout) directoryBytes() int { return l.groups() * groupBytes }
 
 // entryBytes is 64 bits wide on every machine, so that a decoder can compare it before it believes the counts.
-func (l layout) entryBytes() uint64 {
-	return (uint64(l.points)*uint64(l.width)+7)/8 + entrySlack
+func (l layout) entryBytes() uint64 { return (l.entryBits()+7)/8 + entrySlack }
+
+// entryBits counts the repeated entry, which a ring without points does not have.
+func (l layout) entryBits() uint64 {
+	if l.points == 0 {
+		return 0
+	}
+	return (uint64(l.points) + 1) * uint64(l.width)
 }
 
 // packed is a view of packed points in a snapshot.
@@ -81,6 +88,11 @@ type packed struct {
 	guide []uint32
 	// guideShift takes a hash to its place in guide.
 	guideShift uint
+}
+
+// heldBytes returns how many bytes the arrays take.
+func (p *packed) heldBytes() int {
+	return len(p.directory) + len(p.overflow) + len(p.entries) + 4*len(p.guide)
 }
 
 // guideGroups is how many groups are between two positions of the guide: few enough that the place between them is guessed
@@ -121,7 +133,9 @@ func (p *packed) guess(x uint32) uint64 {
 // entry lies the slack.
 func (p *packed) load(bit uint64) uint64 {
 	word := (*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(p.entries)), bit>>3))
-	return binary.LittleEndian.Uint64(word[:]) >> (bit & 7)
+	x := binary.LittleEndian.Uint64(word[:]) >> (bit & 7)
+	runtime.KeepAlive(p) // The bytes may be those of a file, which is unmapped when the ring goes.
+	return x
 }
 
 // entry returns the entry at position i: the low hash bits above the owner.
@@ -137,7 +151,9 @@ func (p *packed) owner(i uint32) int {
 // group returns what the directory says of the group of bucket b.
 func (p *packed) group(b uint32) (base uint32, counts uint64) {
 	group := (*[groupBytes]byte)(p.directory[uint(b/groupBuckets)*groupBytes:])
-	return binary.LittleEndian.Uint32(group[:]), binary.LittleEndian.Uint64(group[4:])
+	base, counts = binary.LittleEndian.Uint32(group[:]), binary.LittleEndian.Uint64(group[4:])
+	runtime.KeepAlive(p)
+	return base, counts
 }
 
 // nibbles returns the sum of the nibbles of counts below that of bucket b, and that nibble.
@@ -161,18 +177,20 @@ func (p *packed) bucket(b uint32) (start, end uint32) {
 
 func (p *packed) overflowBucket(base uint32, row uint64, b uint32) (start, end uint32) {
 	ends := p.overflow[row*rowBytes:][:rowBytes]
-	if b == 0 {
-		return base, binary.LittleEndian.Uint32(ends)
+	start, end = base, binary.LittleEndian.Uint32(ends[b*4:])
+	if b > 0 {
+		start = binary.LittleEndian.Uint32(ends[b*4-4:])
 	}
-	return binary.LittleEndian.Uint32(ends[b*4-4:]), binary.LittleEndian.Uint32(ends[b*4:])
+	runtime.KeepAlive(p)
+	return start, end
 }
 
 // noEntries are bits that a guess hardly ever finds: to compare them with those is what keeps the guess from being left out.
 const noEntries = ^uint64(0)
 
-// find returns the position of the first point with hash >= x, which is 0 where there is none: the ring is closed.
-// The ring must have a point.
-func (p *packed) find(x uint32) uint32 {
+// find returns the position of the first point with hash >= x, which is 0 where there is none, because the ring is closed,
+// and its entry. The ring must have a point.
+func (p *packed) find(x uint32) (pos uint32, entry uint64) {
 	b, low := x>>(p.shift&31), uint64(x&(1<<(p.shift&31)-1))<<(p.ownerBits&63)
 	if p.guide != nil && p.guess(x) == noEntries {
 		return p.findInLong(b, low) // All bits are set there, which is rare, and right all the same.
@@ -183,19 +201,22 @@ func (p *packed) find(x uint32) uint32 {
 		return p.findInLong(b, low)
 	}
 	// How many entries a bucket has and which is the first above low cannot be predicted, so there is no branch on either: a
-	// window of four is compared, and what stands behind the bucket is masked.
+	// window of four is compared, what stands behind the bucket is masked, and each that is passed replaces the entry by the
+	// next one.
 	start, n := base+below, uint64(count)
 	width, mask := uint64(p.width), p.entryMask
 	bit := uint64(start) * width
-	_, in0 := bits.Sub64(0, n, 0)
-	_, in1 := bits.Sub64(1, n, 0)
-	_, in2 := bits.Sub64(2, n, 0)
-	_, in3 := bits.Sub64(3, n, 0)
-	_, less0 := bits.Sub64(p.load(bit)&mask, low, 0)
-	_, less1 := bits.Sub64(p.load(bit+width)&mask, low, 0)
-	_, less2 := bits.Sub64(p.load(bit+2*width)&mask, low, 0)
-	_, less3 := bits.Sub64(p.load(bit+3*width)&mask, low, 0)
-	return p.closed(start + uint32(less0&in0+less1&in1+less2&in2+less3&in3))
+	e0, e1, e2 := p.load(bit)&mask, p.load(bit+width)&mask, p.load(bit+2*width)&mask
+	e3, e4 := p.load(bit+3*width)&mask, p.load(bit+4*width)&mask
+	pass0, pass1, pass2, pass3 := below64(e0, low)&below64(0, n), below64(e1, low)&below64(1, n), below64(e2, low)&below64(2, n), below64(e3, low)&below64(3, n)
+	entry = e0 ^ -pass0&(e0^e1) ^ -pass1&(e1^e2) ^ -pass2&(e2^e3) ^ -pass3&(e3^e4)
+	return p.closed(start + uint32(pass0+pass1+pass2+pass3)), entry
+}
+
+// below64 returns 1 if x < y and 0 if not, without a branch.
+func below64(x, y uint64) uint64 {
+	_, less := bits.Sub64(x, y, 0)
+	return less
 }
 
 // closed returns the position pos of the closed ring.
@@ -207,7 +228,7 @@ func (p *packed) closed(pos uint32) uint32 {
 }
 
 // findInLong is find for a bucket of more entries than a window has.
-func (p *packed) findInLong(b uint32, low uint64) uint32 {
+func (p *packed) findInLong(b uint32, low uint64) (pos uint32, entry uint64) {
 	start, end := p.bucket(b)
 	for end-start > 2*maxNibble { // An unusually full bucket is halved until few are left to count.
 		middle := start + (end-start)/2
@@ -217,14 +238,12 @@ func (p *packed) findInLong(b uint32, low uint64) uint32 {
 			end = middle
 		}
 	}
-	width, mask := uint64(p.width), p.entryMask
-	bit := uint64(start) * width
+	bit := uint64(start) * uint64(p.width)
 	for range end - start {
-		_, less := bits.Sub64(p.load(bit)&mask, low, 0)
-		start += uint32(less)
-		bit += width
+		start += uint32(below64(p.load(bit)&p.entryMask, low))
+		bit += uint64(p.width)
 	}
-	return p.closed(start)
+	return p.closed(start), p.entry(start)
 }
 
 // cursor walks over points in ring order and knows their hashes.
@@ -237,7 +256,7 @@ type cursor struct {
 
 // cursorFrom returns a cursor before the first point with hash >= x. The ring must have a point.
 func (p *packed) cursorFrom(x uint32) cursor {
-	pos := p.find(x)
+	pos, _ := p.find(x)
 	if pos == 0 {
 		return p.cursorAt(0, 0) // The search may have wrapped, and then the point is in none of the buckets behind x.
 	}
@@ -316,12 +335,22 @@ func (l layout) putEntries(dst []byte, points []point) {
 		first := k * piece
 		l.putPiece(dst[first*int(l.width)/8:], points[first:min(first+piece, len(points))])
 	})
+	if len(points) > 0 {
+		at := uint64(len(points)) * uint64(l.width)
+		last := dst[at/8:]
+		binary.LittleEndian.PutUint64(last, binary.LittleEndian.Uint64(last)|l.newEntry(points[0])<<(at%8))
+	}
+}
+
+// newEntry returns the entry of a point.
+func (l layout) newEntry(p point) uint64 {
+	return uint64(p.hash())&(1<<l.shift-1)<<l.ownerBits | uint64(p.backend())
 }
 
 func (l layout) putPiece(dst []byte, points []point) {
-	word, filled, lowMask := uint64(0), uint(0), uint64(1)<<l.shift-1
+	word, filled := uint64(0), uint(0)
 	for _, q := range points {
-		entry := uint64(q.hash())&lowMask<<l.ownerBits | uint64(q.backend())
+		entry := l.newEntry(q)
 		word |= entry << (filled & 63)
 		if filled += l.width; filled >= 64 {
 			binary.LittleEndian.PutUint64(dst, word)

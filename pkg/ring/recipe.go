@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
+	"runtime"
 )
 
 // Encoding says what a snapshot holds of a ring.
@@ -46,9 +47,9 @@ func (p *packed) fingerprint() []byte {
 		if p.points == 0 {
 			break
 		}
-		pos := p.find(i * probeStep)
+		pos, entry := p.find(i * probeStep)
 		addWord(h, pos)
-		addWord(h, uint32(p.owner(pos)))
+		addWord(h, uint32(entry&p.ownerMask))
 	}
 	return h.Sum(nil)
 }
@@ -61,6 +62,7 @@ func addWord(h hash.Hash, x uint32) {
 // point. It is the same whichever encoding the ring was opened from, so two rings are equal if and only if their recipes
 // are. The caller owns it.
 func (r *Ring) Recipe() []byte {
+	defer runtime.KeepAlive(r) // The snapshot may be a file that is unmapped when the ring goes.
 	header := append([]byte(nil), r.snapshot[:headerBytes]...)
 	var sections []section
 	for k := range int(binary.LittleEndian.Uint32(header[atSections:])) { // Open has checked the table.

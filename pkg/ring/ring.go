@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/crc32"
+	"runtime"
 	"slices"
+	"sync/atomic"
 )
 
 // Ring is a consistent-hash ring: an immutable snapshot, searched in place.
@@ -27,6 +29,8 @@ type Ring struct {
 	all *View
 	// placed holds the backends that have a point.
 	placed bitmap
+	// copied is how many bytes the copies of points take that views of this ring hold.
+	copied *atomic.Int64
 }
 
 // feature is a name and the backends that have it.
@@ -38,8 +42,30 @@ type feature struct {
 // Snapshot returns the bytes that the ring is: what Open takes. They belong to the ring and must not be changed.
 func (r *Ring) Snapshot() []byte { return r.snapshot }
 
+// HeldBytes returns how much memory the ring takes, in bytes, without that of its views: the snapshot, mapped or not, the
+// points that were built for a recipe, and what is kept for each backend.
+func (r *Ring) HeldBytes() int {
+	n := len(r.snapshot) + len(r.backends.ids.blob) + len(r.backends.zones.blob) + 8*len(r.placed) + 4*len(r.sums) + 4*len(r.packed.guide)
+	if r.encoding == EncodingRecipe {
+		n += r.packed.heldBytes() - 4*len(r.packed.guide)
+	}
+	for _, f := range r.features {
+		n += 8 * len(f.members)
+	}
+	for _, v := range r.views {
+		n += 4 * len(v.trims)
+	}
+	if r.all != nil {
+		n += r.all.HeldBytes()
+	}
+	return n
+}
+
 // Digest returns "sha256:" and the SHA-256 of the snapshot in lower-case hex. It is computed at every call.
-func (r *Ring) Digest() string { return Digest(r.snapshot) }
+func (r *Ring) Digest() string {
+	defer runtime.KeepAlive(r)
+	return Digest(r.snapshot)
+}
 
 // Digest returns the digest that names a snapshot: "sha256:" and the SHA-256 of its bytes in lower-case hex.
 func Digest(snapshot []byte) string {
@@ -61,13 +87,25 @@ func (r *Ring) Len() int { return r.backends.n }
 func (r *Ring) PointCount() int { return int(r.packed.points) }
 
 // ID returns the identity of backend i, without allocating.
-func (r *Ring) ID(i int) string { return r.backends.id(i) }
+func (r *Ring) ID(i int) string {
+	id := r.backends.id(i)
+	runtime.KeepAlive(r)
+	return id
+}
 
 // Weight returns the weight of backend i.
-func (r *Ring) Weight(i int) uint32 { return r.backends.weight(i) }
+func (r *Ring) Weight(i int) uint32 {
+	weight := r.backends.weight(i)
+	runtime.KeepAlive(r)
+	return weight
+}
 
 // Zone returns the zone of backend i, "" where it has none, without allocating.
-func (r *Ring) Zone(i int) string { return r.backends.zone(i) }
+func (r *Ring) Zone(i int) string {
+	zone := r.backends.zone(i)
+	runtime.KeepAlive(r)
+	return zone
+}
 
 // checksum returns the CRC-32 that starts the chain of backend i.
 func (r *Ring) checksum(i int) uint32 {
@@ -161,7 +199,8 @@ func (r *Ring) Owner(hash uint32) (int, error) {
 	if r.packed.points == 0 {
 		return 0, ErrNoBackend
 	}
-	return r.packed.owner(r.packed.find(hash)), nil
+	_, entry := r.packed.find(hash)
+	return int(entry & r.packed.ownerMask), nil
 }
 
 // Config returns a Config that builds this ring again, with backends in ring order. The caller owns it.

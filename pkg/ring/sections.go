@@ -5,6 +5,7 @@ package ring
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 )
 
 // Section is a part of a snapshot: what it is for, and how many bytes it takes.
@@ -19,6 +20,7 @@ type Section struct {
 // Sections returns the parts of the snapshot in the order in which they stand; the header comes first, and its length
 // includes the section table and the trailer. The lengths add up to that of the snapshot. The caller owns the slice.
 func (r *Ring) Sections() []Section {
+	defer runtime.KeepAlive(r)
 	count := int(binary.LittleEndian.Uint32(r.snapshot[atSections:])) // Open has checked the table.
 	list := make([]Section, 0, 1+count)
 	list = append(list, Section{Name: "header", Bytes: headerBytes + tableEntry*count + trailerBytes})

@@ -30,11 +30,11 @@ func TestPinnedDigests(t *testing.T) {
 		config ring.Config
 		digest string
 	}{
-		"worked example": {workedExample(), "sha256:e00f96dcf41cc628b0d149ccf51f01d75efb4ad9761a1f83e6c92ffe02ce7cd8"},
-		"v1 weighted":    {weighted, "sha256:3b43bc505cf7214c3a701d7d9c16988f5d367eaa80b4019ddf02ee934e341a91"},
-		"v2 2048×160":    {fleet(2048, ring.V2, 160), "sha256:2536a07768edf470af00407f20525febfdcb951a8c22a34661369cfd7397fe31"},
-		"v3 trimmed":     {withFeatures(trimmed(100, 40, 3), 2, 0.7), "sha256:25e88032e6a60bef20feab862c4fe85f9e6d1a1de97f7179094f206f9db3ffb0"},
-		"crowded":        {crowded(), "sha256:5f1a3adc4393f218d640f40cc8f87cfc970db02dcaf6e3ad65e00e767289c781"},
+		"worked example": {workedExample(), "sha256:1cc211d9a3d213187b3a9a990d934eb1b708a54c2b5e5e945b3925ffb2e9bfc5"},
+		"v1 weighted":    {weighted, "sha256:679cf3a19b97bc123760c2aacf86d9df0aa15fc4a50b14071c5c94ac247cd8d6"},
+		"v2 2048×160":    {fleet(2048, ring.V2, 160), "sha256:7727814f88505006e69362908d430e965a2b9b67a98c674d47cce95cf7bad99b"},
+		"v3 trimmed":     {withFeatures(trimmed(100, 40, 3), 2, 0.7), "sha256:051c93a01877c1376e39cdcab244fa8bf0d66b9f48a4b97105f12254fbec3a95"},
+		"crowded":        {crowded(), "sha256:36751a8d174d3da85f475a096271db55c7bb42263b4e8a4d08f694b326c0a6d8"},
 	}
 	for name, row := range rows {
 		if got := mustBuild(t, row.config).Digest(); got != row.digest {

@@ -30,22 +30,21 @@ func (v *View) addShares(shares []uint64) {
 	if v.size == 0 {
 		return
 	}
-	c := v.ring.packed.cursorAt(0, 0)
 	var first, last point
 	seen := false
-	for range v.ring.packed.points {
-		pos := c.position()
-		p := c.next()
-		if !v.holds(pos, p.backend()) {
-			continue
+	for s := v.points.scan(); s.next(); {
+		for k, p := range s.points {
+			if !v.holds(s.first+uint32(k), p.backend()) {
+				continue
+			}
+			if !seen {
+				first, last, seen = p, p, true
+				continue
+			}
+			// A tied point is no distance away from the winner, so it adds nothing to its own backend.
+			shares[p.backend()] += uint64(p.hash() - last.hash())
+			last = p
 		}
-		if !seen {
-			first, last, seen = p, p, true
-			continue
-		}
-		// A tied point is no distance away from the winner, so it adds nothing to its own backend.
-		shares[p.backend()] += uint64(p.hash() - last.hash())
-		last = p
 	}
 	shares[first.backend()] += KeySpace - uint64(last.hash()-first.hash())
 }
@@ -115,20 +114,19 @@ func (v *View) Stats() Stats {
 // countPoints returns the number of points of every member, and how many points in all lose a tie.
 func (v *View) countPoints() (counts []int, collisions int) {
 	counts = make([]int, v.ring.Len())
-	c := v.ring.packed.cursorAt(0, 0)
 	var last point
 	seen := false
-	for range v.ring.packed.points {
-		pos := c.position()
-		p := c.next()
-		if !v.holds(pos, p.backend()) {
-			continue
+	for s := v.points.scan(); s.next(); {
+		for k, p := range s.points {
+			if !v.holds(s.first+uint32(k), p.backend()) {
+				continue
+			}
+			if seen && p.hash() == last.hash() {
+				collisions++
+			}
+			counts[p.backend()]++
+			last, seen = p, true
 		}
-		if seen && p.hash() == last.hash() {
-			collisions++
-		}
-		counts[p.backend()]++
-		last, seen = p, true
 	}
 	return counts, collisions
 }

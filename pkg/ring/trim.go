@@ -98,16 +98,14 @@ func (t *table) stickyTrims(points []point, previous *Ring, set uint64) []uint32
 		backends[id.text] = i
 	}
 	var sticky []uint32
-	c := previous.packed.cursorAt(0, 0)
-	for pos, k := uint32(0), 0; k < len(old.trims); pos++ {
-		p := c.next()
-		if pos != old.trims[k] {
-			continue
-		}
-		k++
-		if i, ok := backends[previous.ID(p.backend())]; ok {
-			if at, ok := findPoint(points, p.hash(), i); ok {
-				sticky = append(sticky, at)
+	next := 0
+	for s := previous.packed.scan(); next < len(old.trims) && s.next(); {
+		for ; next < len(old.trims) && old.trims[next]-s.first < uint32(len(s.points)); next++ {
+			p := s.points[old.trims[next]-s.first]
+			if i, ok := backends[previous.ID(p.backend())]; ok {
+				if at, ok := findPoint(points, p.hash(), i); ok {
+					sticky = append(sticky, at)
+				}
 			}
 		}
 	}

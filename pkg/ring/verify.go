@@ -5,12 +5,14 @@ package ring
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 )
 
 // Verify builds the ring again from its own backends and reports whether the result is the same, byte for byte. It is the
 // check that Open leaves out because it costs as much as a build. Sections that this version does not know are taken as a
 // difference.
 func (r *Ring) Verify() error {
+	defer runtime.KeepAlive(r)
 	again, err := Build(r.Config())
 	if err != nil {
 		return fmt.Errorf("building the ring again: %w", err)

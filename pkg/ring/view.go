@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unsafe"
 )
 
 // View is a ring restricted to the backends that have all of a set of features. Under V1 and V2 it answers exactly as a ring
@@ -16,9 +17,11 @@ type View struct {
 	members bitmap
 	// size is how many there are.
 	size int
-	// whole says that every placed backend is a member, so that nothing needs to be looked up in members.
+	// points are searched: those of the ring, or a copy of the view's own.
+	points *packed
+	// whole says that every owner in points is a member, so that nothing needs to be looked up in members.
 	whole bool
-	// trimmed holds the positions of the points that are left out; nil where none is.
+	// trimmed holds the positions in points that are left out; nil where none is.
 	trimmed bitmap
 }
 
@@ -34,10 +37,12 @@ func (e *UnknownFeatureError) Error() string {
 	return fmt.Sprintf("unknown feature %q: the ring declares %q", e.Name, e.Declared)
 }
 
-// View returns the view of the backends that have all the named features; without a name, of all backends. It costs a
-// bit for every backend, under V3 a bit for every point where any is trimmed, and is meant to be kept. The error is an [UnknownFeatureError].
+// View returns the view of the backends that have all the named features; without a name, of all backends. It is meant to be
+// kept: it costs a bit for every backend and, under V3, a bit for every point where any is trimmed. A view of few points gets
+// a copy of them, which takes the time to walk over the ring, while the copies of a ring's views take no more memory than
+// half of its points; HeldBytes tells how much a view holds. The error is an [UnknownFeatureError].
 func (r *Ring) View(features ...string) (*View, error) {
-	v := &View{ring: r, members: slices.Clone(r.placed)}
+	v := &View{ring: r, members: slices.Clone(r.placed), points: &r.packed}
 	set := uint64(0)
 	for _, name := range features {
 		f := slices.IndexFunc(r.features, func(f feature) bool { return f.name == name })
@@ -55,12 +60,22 @@ func (r *Ring) View(features ...string) (*View, error) {
 	}
 	v.size = v.members.count()
 	v.whole = v.size == r.placed.count()
+	v.materialise()
 	return v, nil
+}
+
+// HeldBytes returns how much memory the view takes beside its ring, in bytes.
+func (v *View) HeldBytes() int {
+	n := int(unsafe.Sizeof(*v)) + 8*(len(v.members)+len(v.trimmed))
+	if v.points != &v.ring.packed {
+		n += v.points.heldBytes()
+	}
+	return n
 }
 
 // holds says that the point at pos, of that owner, is one of the view.
 func (v *View) holds(pos uint32, owner int) bool {
-	return v.members.has(owner) && (v.trimmed == nil || !v.trimmed.has(int(pos)))
+	return (v.whole || v.members.has(owner)) && (v.trimmed == nil || !v.trimmed.has(int(pos)))
 }
 
 // Len returns how many backends can own a key in this view: its members that have a point.
@@ -76,16 +91,42 @@ func (v *View) Owner(hash uint32) (int, error) {
 	if v.size == 0 {
 		return 0, ErrNoBackend
 	}
-	p := &v.ring.packed
-	pos := p.find(hash)
+	p := v.points
+	pos, entry := p.find(hash)
+	switch owner := int(entry & p.ownerMask); {
+	case v.trimmed != nil:
+		return v.firstHeld(pos), nil
+	case v.whole:
+		return owner, nil
+	default:
+		return v.firstMember(pos, owner), nil
+	}
+}
+
+// firstHeld returns the owner of the first point from pos on that is one of the view.
+func (v *View) firstHeld(pos uint32) int {
 	for {
-		owner := p.owner(pos)
-		if (v.whole || v.members.has(owner)) && (v.trimmed == nil || !v.trimmed.has(int(pos))) {
-			return owner, nil
+		if owner := v.points.owner(pos); v.holds(pos, owner) {
+			return owner
 		}
-		if pos++; pos == p.points {
-			pos = 0
+		pos = v.points.closed(pos + 1)
+	}
+}
+
+// firstMember returns the owner of the first point from pos on that is a member's; owner is that of pos. Whether one is
+// cannot be predicted, so two are looked at for each branch.
+func (v *View) firstMember(pos uint32, owner int) int {
+	p := v.points
+	for {
+		next := p.owner(pos + 1) // Behind the last point the first is repeated.
+		is, nextIs := v.members.bit(owner), v.members.bit(next)
+		if is|nextIs != 0 {
+			return next ^ (owner^next)&-int(is)
 		}
+		if pos += 2; pos >= p.points {
+			pos -= p.points
+		}
+		owner = p.owner(pos)
 	}
 }
 
@@ -104,8 +145,8 @@ func (v *View) AppendOwners(dst []int, hash uint32, n int, skip func(backend int
 	// Few owners are compared with each other faster than a set of all backends is cleared.
 	var passed [maxScanned]int
 	skipped := 0
-	p := &v.ring.packed
-	pos := p.find(hash)
+	p := v.points
+	pos, _ := p.find(hash)
 	for range p.points {
 		owner := p.owner(pos)
 		if v.holds(pos, owner) && !slices.Contains(dst[first:], owner) && !slices.Contains(passed[:skipped], owner) {
@@ -159,8 +200,8 @@ func (v *View) Successors(hash uint32) iter.Seq[int] {
 		if v.ring.Len() > seenOnStack {
 			seen = newBitmap(v.ring.Len())
 		}
-		p := &v.ring.packed
-		pos := p.find(hash)
+		p := v.points
+		pos, _ := p.find(hash)
 		for left := v.size; left > 0; {
 			owner := p.owner(pos)
 			if v.holds(pos, owner) && !seen.has(owner) {
