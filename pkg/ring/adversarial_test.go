@@ -98,7 +98,7 @@ func TestBuildMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := mustBuild(t, c)
 	runtime.ReadMemStats(&after)
-	if got := float64(after.TotalAlloc-before.TotalAlloc) / float64(r.PointCount()); got > 16 {
+	if got := float64(after.TotalAlloc-before.TotalAlloc) / float64(r.PointCount()); got > 18 {
 		t.Errorf("Build allocated %.1f bytes a point", got)
 	}
 }

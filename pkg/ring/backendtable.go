@@ -88,6 +88,10 @@ type backendTable struct {
 func (b *backendTable) id(i int) string     { return b.ids.at(i) }
 func (b *backendTable) weight(i int) uint32 { return b.weights.at(i) }
 
+func (b *backendTable) zoneCount() int {
+	return len(b.zones.ends.data) / int(max(b.zones.ends.width, 1))
+}
+
 func (b *backendTable) zone(i int) string {
 	k := b.zoneOf.at(i)
 	if k == 0 {

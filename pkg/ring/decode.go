@@ -376,7 +376,7 @@ func (d *decoder) checkBackends(at int) error {
 
 func (d *decoder) checkZones(at int) error {
 	b := &d.ring.backends
-	count := len(b.zones.ends.data) / int(max(b.zones.ends.width, 1))
+	count := b.zoneCount()
 	used := newBitmap(count + 1)
 	for i := range b.n {
 		k := b.zoneOf.at(i)

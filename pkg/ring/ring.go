@@ -145,6 +145,24 @@ func (r *Ring) Views() [][]string {
 	return views
 }
 
+// Trims returns the positions in ring order of the points that the view of these features leaves out, ascending; nil for a
+// set that is not declared. The caller owns the slice.
+func (r *Ring) Trims(features ...string) []int {
+	set, ok := r.featureSet(features)
+	if !ok {
+		return nil
+	}
+	declared, ok := r.declared(set)
+	if !ok {
+		return nil
+	}
+	trims := make([]int, len(declared.trims))
+	for i, pos := range declared.trims {
+		trims[i] = int(pos)
+	}
+	return trims
+}
+
 func (r *Ring) featureNames(set uint64) []string {
 	var names []string
 	for f := range r.features {

@@ -240,3 +240,64 @@ func BenchmarkTrim(b *testing.B) {
 		}
 	}
 }
+
+// FuzzTrim holds trimming to its promises on rings of any make: what is left out is little enough and nobody's last point, a ring
+// that is built again from itself is the same, and so is one whose backends come in another order; and something is left out
+// where that helps.
+func FuzzTrim(f *testing.F) {
+	f.Add(uint64(1), uint16(3), uint32(10_000))
+	f.Add(uint64(2), uint16(40), uint32(1))
+	f.Add(uint64(3), uint16(160), uint32(1_000_000))
+	f.Fuzz(func(t *testing.T, seed uint64, pointsPerWeight uint16, limit uint32) {
+		rnd := rand.New(rand.NewPCG(seed, 31))
+		c := randomConfig(rnd)
+		c.Algorithm = ring.Algorithm{
+			Version: ring.V3, PointsPerWeight: 1 + uint32(pointsPerWeight)%200, WeightUnit: 1 + rnd.Uint32N(3), MaxImbalance: 1 + limit%1_000_000,
+		}
+		for _, f := range c.Features {
+			c.Views = append(c.Views, []string{f})
+		}
+		if rnd.IntN(2) == 0 {
+			before := c
+			before.Backends = slices.Clone(c.Backends[len(c.Backends)/4:])
+			c.Previous = mustBuild(t, before)
+		}
+		r := mustBuild(t, c)
+		if err := r.Verify(); err != nil {
+			t.Errorf("built from itself: %v", err)
+		}
+		shuffled := c
+		shuffled.Backends = slices.Clone(c.Backends)
+		rnd.Shuffle(len(shuffled.Backends), func(i, j int) {
+			shuffled.Backends[i], shuffled.Backends[j] = shuffled.Backends[j], shuffled.Backends[i]
+		})
+		if !bytes.Equal(mustBuild(t, shuffled).Snapshot(), r.Snapshot()) {
+			t.Error("another order of the backends gives other bytes")
+		}
+		for _, set := range r.Views() {
+			checkTrimmedView(t, r, set)
+		}
+	})
+}
+
+func checkTrimmedView(t *testing.T, r *ring.Ring, set []string) {
+	t.Helper()
+	v := mustView(t, r, set...)
+	untrimmed := 0
+	left := v.PointCounts()
+	for i, n := range left {
+		if v.Has(i) != (n > 0) {
+			t.Errorf("view %q: backend %s has %d points", set, r.ID(i), n)
+		}
+		if v.Has(i) {
+			untrimmed += int(max((uint64(r.Weight(i))*uint64(r.Algorithm().PointsPerWeight)+uint64(r.Algorithm().WeightUnit)/2)/uint64(r.Algorithm().WeightUnit), 4))
+		}
+	}
+	s := v.Stats()
+	if trims := untrimmed - s.Points; trims != len(r.Trims(set...)) || trims*4 > untrimmed {
+		t.Errorf("view %q: %d of %d points are left out, %d are listed", set, trims, untrimmed, len(r.Trims(set...)))
+	}
+	if limit := 1 + float64(r.Algorithm().MaxImbalance)/1e6; len(r.Trims(set...)) == 0 && s.MaxOverAverage > limit && v.Len() > 1 && untrimmed >= 40*v.Len() && limit >= 1.02 {
+		t.Errorf("view %q: max/avg %.4f with %d points of %d backends, and nothing is left out", set, s.MaxOverAverage, untrimmed, v.Len())
+	}
+}

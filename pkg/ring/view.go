@@ -15,8 +15,8 @@ type View struct {
 	ring *Ring
 	// members are the placed backends of the view.
 	members bitmap
-	// size is how many there are.
-	size int
+	// size is how many there are, and zones in how many zones.
+	size, zones int
 	// points are searched: those of the ring, or a copy of the view's own.
 	points *packed
 	// whole says that every owner in points is a member, so that nothing needs to be looked up in members.
@@ -58,7 +58,7 @@ func (r *Ring) View(features ...string) (*View, error) {
 			v.trimmed.set(int(pos))
 		}
 	}
-	v.size = v.members.count()
+	v.size, v.zones = v.members.count(), v.countZones()
 	v.whole = v.size == r.placed.count()
 	v.materialise()
 	return v, nil
