@@ -73,7 +73,7 @@ const (
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.
 //
-// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias
+// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias;ImbalanceOverLimit;FieldWithoutEffect
 type WarningReason string
 
 const (
@@ -88,4 +88,13 @@ const (
 	// WarningTieOrderBias means that there are so many points that the fixed order of ties favours the first backends
 	// beyond what chance explains. Fewer points per weight mend it.
 	WarningTieOrderBias WarningReason = "TieOrderBias"
+
+	// WarningImbalanceOverLimit means that trimming could not bring a view within spec.algorithm.maxImbalance. The message
+	// names the view, the figure that was reached and the limit. More points per weight, or more backends in the view, mend
+	// it.
+	WarningImbalanceOverLimit WarningReason = "ImbalanceOverLimit"
+
+	// WarningFieldWithoutEffect means that spec sets fields which the algorithm version has no use for. The message names
+	// them. Another version, or removing them, mends it.
+	WarningFieldWithoutEffect WarningReason = "FieldWithoutEffect"
 )

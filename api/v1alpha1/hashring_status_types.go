@@ -83,6 +83,16 @@ type ActiveAlgorithm struct {
 	// pointsPerWeight is the number of points for each unit of a backend's weight.
 	// +required
 	PointsPerWeight int32 `json:"pointsPerWeight"`
+
+	// weightUnit is the weight that got pointsPerWeight points; absent with V1 and V2.
+	// +optional
+	WeightUnit int32 `json:"weightUnit,omitempty"`
+
+	// maxImbalance is the limit that the ring was trimmed to, in percent without superfluous digits, such as "0.5%"; absent
+	// with V1 and V2.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	MaxImbalance string `json:"maxImbalance,omitempty"`
 }
 
 // Slot is one of the two places in which a snapshot can be published.
@@ -148,6 +158,27 @@ type Balance struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Predicted string `json:"predicted"`
+
+	// worstView is the one of the views that a V3 ring is trimmed for whose busiest backend is the furthest above its share;
+	// absent with V1 and V2.
+	// +optional
+	WorstView *ViewBalance `json:"worstView,omitempty"`
+}
+
+// ViewBalance says how evenly a view spreads the key space over its backends.
+type ViewBalance struct {
+	// features are the features of the view, sorted; absent for the view of all backends.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=12
+	// +kubebuilder:validation:items:MaxLength=63
+	Features []string `json:"features,omitempty"`
+
+	// maxOverAverage is the largest share of a backend of the view relative to the share that its weight asks for there, with
+	// three decimals, such as "1.010". 1.000 is perfect.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	MaxOverAverage string `json:"maxOverAverage"`
 }
 
 // Routing is the state of a ring's routing file.

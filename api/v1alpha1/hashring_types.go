@@ -54,6 +54,10 @@ type HashRingList struct {
 // +kubebuilder:validation:XValidation:rule="self.identity != 'NGINX' || !has(self.backends) || self.backends.all(b, !b.address.contains(':') || b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.contains(':') && !b.address.startsWith('['), 'with identity NGINX, backends[%d].address must be an IPv4 address, an IPv6 address in brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
 // +kubebuilder:validation:XValidation:rule="self.identity != 'Name' || !has(self.backends) || self.backends.all(b, !b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.startsWith('['), 'with identity Name, backends[%d].address must be an IP address without brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
 // +kubebuilder:validation:XValidation:rule="self.identity == 'NGINX' || !has(self.backends) || self.backends.all(b, has(b.port))",fieldPath=".backends",reason=FieldValueRequired,messageExpression="self.backends.transformList(i, b, !has(b.port), 'with identity %s, backends[%d].port must be set; backend %s has none'.format([self.identity, i, b.name]))[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || self.algorithm.version != 'V3' || (has(self.views) && self.views == 'Listed') || !has(self.features) || self.features.size() <= 6",fieldPath=".views",messageExpression="'with version V3 and views All, features must have at most 6 items, which make 64 views; got %d: set views to Listed and name the views in viewList'.format([self.features.size()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.size() == 0 || (has(self.views) && self.views == 'Listed')",fieldPath=".viewList",reason=FieldValueForbidden,messageExpression="'viewList is read with views Listed only; views is All, viewList has %d items'.format([self.viewList.size()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.all(v, v.all(n, has(self.features) && self.features.exists(f, f.name == n)))",fieldPath=".viewList",messageExpression="self.viewList.transformList(i, v, !v.all(n, has(self.features) && self.features.exists(f, f.name == n)), 'viewList[%d] names %s, which is not among features'.format([i, v.filter(n, !has(self.features) || !self.features.exists(f, f.name == n))[0]]))[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.viewList) || !has(self.features) || self.viewList.transformMapEntry(i, v, {self.features.filter(f, f.name in v).map(f, f.name).join('+'): true}).size() == self.viewList.size()",fieldPath=".viewList",message="each set of features may be in viewList once, in whatever order"
 type HashRingSpec struct {
 	// algorithm says how the points of the ring are computed. A change of any of its fields moves keys between backends
 	// that stay; see the fields for how many.
@@ -86,6 +90,22 @@ type HashRingSpec struct {
 	// +kubebuilder:validation:MaxItems=12
 	Features []Feature `json:"features,omitempty"`
 
+	// views says for which sets of features V3 trims the ring: All (what an absent field means), for every combination of
+	// the features, of which there may be 6 at most, as they make 64 views; or Listed, for those in viewList. The view of all
+	// backends is always among them. A set of features that is not is answered all the same, from the ring as it is without
+	// trimming. V1 and V2 answer every set exactly and need no views: with them the field has no effect, which
+	// status.warnings says, so that a change of version is one edit. A view that is added or dropped moves keys of its own
+	// readers only.
+	// +optional
+	Views ViewSelection `json:"views,omitempty"`
+
+	// viewList are the sets of features that V3 trims the ring for with views Listed, at most 64, each of 1 to 12 names of
+	// features and each set once. Without it only the view of all backends is trimmed. With views All it is refused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ViewList []View `json:"viewList,omitempty"`
+
 	// publication says how the ring reaches its readers. It has no effect on placement.
 	// +optional
 	// +default={}
@@ -95,27 +115,52 @@ type HashRingSpec struct {
 // Algorithm is an algorithm version and its parameters.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || self.version != 'V1' || self.pointsPerWeight == 160",fieldPath=".pointsPerWeight",messageExpression="'pointsPerWeight must be 160 with version V1, as in NGINX; got %d'.format([self.pointsPerWeight])"
+// +kubebuilder:validation:XValidation:rule="!has(self.weightUnit) || self.weightUnit == 1 || (has(self.version) && self.version == 'V3')",fieldPath=".weightUnit",messageExpression="'weightUnit must be 1 with version %s, whose points it would not divide; got %d'.format([self.version, self.weightUnit])"
 type Algorithm struct {
 	// version is the algorithm version: V1 has the owners of NGINX's "hash … consistent" and of pingora-ketama v1; V2
-	// (the default) has those of pingora-ketama v2, with an adjustable number of points. With 160 points per weight both
-	// place every key alike, so that a change of version alone moves none.
+	// (the default) has those of pingora-ketama v2, with an adjustable number of points; V3 has the points of V2 but for a
+	// few that it trims, so that no backend has more than maxImbalance above its share, in every one of views. With 160
+	// points per weight V1 and V2 place every key alike, so that a change between them alone moves none; one to V3 moves
+	// what trimming does, about 3% of the key space with 160 points.
 	// +optional
 	// +default="V2"
 	Version AlgorithmVersion `json:"version,omitempty"`
 
 	// pointsPerWeight is the number of points on the ring for each unit of a backend's weight, 1 to 100000, default 160;
-	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. A change
-	// moves the share that the added or removed points own: from 160 to 80 nearly half of the key space.
+	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. V3 balances by
+	// trimming: 40 are plenty for it. A change moves the share that the added or removed points own: from 160 to 80 nearly
+	// half of the key space.
 	// +optional
 	// +default=160
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	PointsPerWeight int32 `json:"pointsPerWeight,omitempty"`
+
+	// weightUnit is the weight that gets pointsPerWeight points, 1 to 1000000, default 1: a backend has pointsPerWeight ×
+	// weight / weightUnit points, rounded, and 4 at the least. It lets weights be what they are measured in, such as 625 for
+	// a disk of 625 GB with a weightUnit of 625. V1 and V2 take 1 only: their points are not divided, and a ring of so many
+	// more points is not what anybody wants who changes the version. A change does what one of pointsPerWeight does.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	WeightUnit int32 `json:"weightUnit,omitempty"`
+
+	// maxImbalance is how far above its weight's share of the keys V3 lets a backend be in any of views, in percent with at
+	// most 4 decimals, "0.0001%" to "100%"; "1%" where it is absent. Where that is out of reach, as it can be in a view of few
+	// backends or points, the ring is published with what can be reached, and status.warnings names view, figure and limit. V1
+	// and V2 do not trim: with them the field has no effect, which status.warnings says, so that a change of version is one
+	// edit. A change of it moves the arcs of the points that are trimmed or given back.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$`
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$') || (double(self.replace('%', '')) >= 0.0001 && double(self.replace('%', '')) <= 100.0)`,messageExpression="'maxImbalance must be 0.0001% to 100%; got ' + self"
+	MaxImbalance string `json:"maxImbalance,omitempty"`
 }
 
 // AlgorithmVersion names an algorithm. The placements of a version never change; a change of placement is a new one.
 //
-// +kubebuilder:validation:Enum=V1;V2
+// +kubebuilder:validation:Enum=V1;V2;V3
 type AlgorithmVersion string
 
 const (
@@ -124,7 +169,32 @@ const (
 
 	// AlgorithmV2 has an adjustable number of points per weight and the owners of pingora-ketama v2.
 	AlgorithmV2 AlgorithmVersion = "V2"
+
+	// AlgorithmV3 has the points of V2, trimmed to a limit of imbalance in every declared view.
+	AlgorithmV3 AlgorithmVersion = "V3"
 )
+
+// ViewSelection says which views of a V3 ring are trimmed.
+//
+// +kubebuilder:validation:Enum=All;Listed
+type ViewSelection string
+
+const (
+	// ViewsAll trims every combination of the features.
+	ViewsAll ViewSelection = "All"
+
+	// ViewsListed trims those in spec.viewList.
+	ViewsListed ViewSelection = "Listed"
+)
+
+// View is a set of features by their names. Its backends are those that have all of them.
+//
+// +listType=set
+// +kubebuilder:validation:MinItems=1
+// +kubebuilder:validation:MaxItems=12
+// +kubebuilder:validation:items:MinLength=1
+// +kubebuilder:validation:items:MaxLength=63
+type View []string
 
 // Identity says what the points of a backend are computed from.
 //

@@ -46,15 +46,22 @@ type Desired struct {
 	Addresses map[string]string
 	// Drained is how many backends have weight 0.
 	Drained int
+	// Warnings are oddities of the spec; those of the ring are its own.
+	Warnings []v1alpha1.Warning
 }
 
-// Build returns the ring that spec asks for. The error is a [Refusal]. The fields that the schema gives defaults to must
-// have them.
-func Build(spec v1alpha1.HashRingSpec) (*Desired, error) {
+// Build returns the first ring that spec asks for. The error is a [Refusal]. The fields that the schema gives defaults to
+// must have them.
+func Build(spec v1alpha1.HashRingSpec) (*Desired, error) { return BuildFrom(spec, nil) }
+
+// BuildFrom returns the ring that spec asks for where previous is published, which can be nil. What that has trimmed stays
+// trimmed under V3, where it helps; other versions do not depend on it.
+func BuildFrom(spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
 	config, err := resolve(spec)
 	if err != nil {
 		return nil, err
 	}
+	config.Previous = previous
 	built, err := ring.Build(config)
 	if err != nil {
 		return nil, explain(spec, config, err)
@@ -65,20 +72,26 @@ func Build(spec v1alpha1.HashRingSpec) (*Desired, error) {
 	if size := len(built.Snapshot()); size > MaxSnapshotBytes {
 		return nil, tooLarge(config, uint64(built.PointCount()), uint64(size))
 	}
-	return &Desired{Ring: built, Addresses: addresses(spec), Drained: drained(spec)}, nil
+	return &Desired{Ring: built, Addresses: addresses(spec), Drained: drained(spec), Warnings: withoutEffect(spec)}, nil
 }
 
 // resolve translates spec into the terms of the engine. Backends keep their positions.
 func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
+	algorithm, err := algorithm(spec.Algorithm)
+	if err != nil {
+		return ring.Config{}, err
+	}
+	views, err := views(spec)
+	if err != nil {
+		return ring.Config{}, err
+	}
 	config := ring.Config{
-		Algorithm: ring.Algorithm{
-			Version:         map[v1alpha1.AlgorithmVersion]ring.Version{v1alpha1.AlgorithmV1: ring.V1, v1alpha1.AlgorithmV2: ring.V2}[spec.Algorithm.Version],
-			PointsPerWeight: uint32(spec.Algorithm.PointsPerWeight),
-		},
+		Algorithm: algorithm,
+		Views:     views,
 		Identity: map[v1alpha1.Identity]ring.Identity{
 			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
 		}[spec.Identity],
-		MaxPoints: maxPoints,
+		MaxPoints: pointLimit(algorithm.Version, len(spec.Backends)),
 	}
 	selectors, err := selectors(spec.Features)
 	if err != nil {
@@ -187,9 +200,9 @@ func explain(spec v1alpha1.HashRingSpec, config ring.Config, err error) error {
 		return refusef(v1alpha1.ReasonDuplicateIdentity, "spec.backends[%d] %q and spec.backends[%d] %q have the same identity %q",
 			duplicate.First, spec.Backends[duplicate.First].Name, duplicate.Second, spec.Backends[duplicate.Second].Name, duplicate.ID)
 	case errors.As(err, &tooMany):
-		return tooLarge(config, tooMany.Points, fixedBytes(config)+packedBytes(tooMany.Points, len(config.Backends)))
+		return tooLarge(config, tooMany.Points, estimate(config, config.Algorithm))
 	case errors.As(err, &invalid):
-		field := strings.TrimSuffix(invalid.Field, ".id")
+		field := strings.Replace(strings.TrimSuffix(invalid.Field, ".id"), "views[", "viewList[", 1)
 		return refusef(v1alpha1.ReasonInvalidSpec, "spec.%s: %q: %s", field, invalid.Value, invalid.Reason)
 	default:
 		return refusef(v1alpha1.ReasonInvalidSpec, "spec: %v", err)

@@ -122,12 +122,9 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 	}
 	s.Active = &v1alpha1.ActiveRing{
 		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.SlotA, PublishedAt: publishedAt,
-		Algorithm: v1alpha1.ActiveAlgorithm{
-			Version:         v1alpha1.AlgorithmVersion(r.Algorithm().Version.String()),
-			PointsPerWeight: int32(r.Algorithm().PointsPerWeight),
-		},
+		Algorithm: activeAlgorithm(r.Algorithm()),
 	}
-	stats := r.Stats()
+	stats, views := r.Stats(), ViewBalances(r)
 	s.Backends = &v1alpha1.BackendCounts{Total: int32(r.Len()), Placed: int32(stats.Backends), Drained: int32(d.Desired.Drained)}
 	s.Snapshot = &v1alpha1.SnapshotSize{
 		Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
@@ -137,9 +134,27 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		MaxOverAverage:         decimal(stats.MaxOverAverage, 3),
 		CoefficientOfVariation: decimal(stats.CV*100, 2) + "%",
 		Predicted:              decimal(stats.PredictedCV*100, 2) + "%",
+		WorstView:              worstView(views),
 	}
 	s.Routing = &v1alpha1.Routing{Generation: p.Generation, Digest: p.RoutingDigest}
-	s.Warnings = warnings(r)
+	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), warnings(r, views)...))
+}
+
+func activeAlgorithm(a ring.Algorithm) v1alpha1.ActiveAlgorithm {
+	active := v1alpha1.ActiveAlgorithm{
+		Version: v1alpha1.AlgorithmVersion(a.Version.String()), PointsPerWeight: int32(a.PointsPerWeight), WeightUnit: int32(a.WeightUnit),
+	}
+	if a.MaxImbalance > 0 {
+		active.MaxImbalance = FormatImbalance(a.MaxImbalance)
+	}
+	return active
+}
+
+func worstView(views []ViewBalance) *v1alpha1.ViewBalance {
+	if len(views) == 0 {
+		return nil
+	}
+	return &v1alpha1.ViewBalance{Features: views[0].Features, MaxOverAverage: decimal(views[0].MaxOverAverage, 3)}
 }
 
 // decimal rounds by itself: the last binary digits of the statistics may differ between architectures.
@@ -148,19 +163,15 @@ func decimal(x float64, digits int) string {
 	return strconv.FormatFloat(math.Round(x*scale)/scale, 'f', digits, 64)
 }
 
-// warnings returns the ring's warnings as far as the status has room; the last one then counts the rest.
-func warnings(r *ring.Ring) []v1alpha1.Warning {
+// fit returns warnings as far as the status has room; the last one then counts the rest.
+func fit(all []v1alpha1.Warning) []v1alpha1.Warning {
 	var list []v1alpha1.Warning
-	all := r.Warnings()
-	for i, w := range all {
-		message := w.Message
+	for i, w := range all[:min(len(all), maxWarnings)] {
 		if i == maxWarnings-1 && len(all) > maxWarnings {
-			message = fmt.Sprintf("%s (and %d more warnings)", message, len(all)-maxWarnings)
+			w.Message = fmt.Sprintf("%s (and %d more warnings)", w.Message, len(all)-maxWarnings)
 		}
-		list = append(list, v1alpha1.Warning{Reason: v1alpha1.WarningReason(w.Kind.String()), Message: truncate(message)})
-		if len(list) == maxWarnings {
-			break
-		}
+		w.Message = truncate(w.Message)
+		list = append(list, w)
 	}
 	return list
 }

@@ -44,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RoutingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotSize"):
 		return &apiv1alpha1.SnapshotSizeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ViewBalance"):
+		return &apiv1alpha1.ViewBalanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Warning"):
 		return &apiv1alpha1.WarningApplyConfiguration{}
 

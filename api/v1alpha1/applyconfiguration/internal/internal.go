@@ -28,12 +28,18 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.ActiveAlgorithm
   map:
     fields:
+    - name: maxImbalance
+      type:
+        scalar: string
     - name: pointsPerWeight
       type:
         scalar: numeric
     - name: version
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.AlgorithmVersion
+    - name: weightUnit
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.ActiveRing
   map:
     fields:
@@ -55,6 +61,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.Algorithm
   map:
     fields:
+    - name: maxImbalance
+      type:
+        scalar: string
     - name: pointsPerWeight
       type:
         scalar: numeric
@@ -63,6 +72,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.AlgorithmVersion
       default: V2
+    - name: weightUnit
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.ringwright.ringwright.api.v1alpha1.AlgorithmVersion
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Backend
@@ -113,6 +126,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: predicted
       type:
         scalar: string
+    - name: worstView
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ViewBalance
 - name: com.github.ringwright.ringwright.api.v1alpha1.Feature
   map:
     fields:
@@ -170,6 +186,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Publication
       default: {}
+    - name: viewList
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.View
+          elementRelationship: atomic
+    - name: views
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ViewSelection
 - name: com.github.ringwright.ringwright.api.v1alpha1.HashRingStatus
   map:
     fields:
@@ -238,6 +263,25 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: points
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.View
+  list:
+    elementType:
+      scalar: string
+    elementRelationship: associative
+- name: com.github.ringwright.ringwright.api.v1alpha1.ViewBalance
+  map:
+    fields:
+    - name: features
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: maxOverAverage
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ViewSelection
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Warning
   map:
     fields:

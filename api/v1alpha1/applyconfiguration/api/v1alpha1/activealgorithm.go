@@ -17,6 +17,11 @@ type ActiveAlgorithmApplyConfiguration struct {
 	Version *apiv1alpha1.AlgorithmVersion `json:"version,omitempty"`
 	// pointsPerWeight is the number of points for each unit of a backend's weight.
 	PointsPerWeight *int32 `json:"pointsPerWeight,omitempty"`
+	// weightUnit is the weight that got pointsPerWeight points; absent with V1 and V2.
+	WeightUnit *int32 `json:"weightUnit,omitempty"`
+	// maxImbalance is the limit that the ring was trimmed to, in percent without superfluous digits, such as "0.5%"; absent
+	// with V1 and V2.
+	MaxImbalance *string `json:"maxImbalance,omitempty"`
 }
 
 // ActiveAlgorithmApplyConfiguration constructs a declarative configuration of the ActiveAlgorithm type for use with
@@ -38,5 +43,21 @@ func (b *ActiveAlgorithmApplyConfiguration) WithVersion(value apiv1alpha1.Algori
 // If called multiple times, the PointsPerWeight field is set to the value of the last call.
 func (b *ActiveAlgorithmApplyConfiguration) WithPointsPerWeight(value int32) *ActiveAlgorithmApplyConfiguration {
 	b.PointsPerWeight = &value
+	return b
+}
+
+// WithWeightUnit sets the WeightUnit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WeightUnit field is set to the value of the last call.
+func (b *ActiveAlgorithmApplyConfiguration) WithWeightUnit(value int32) *ActiveAlgorithmApplyConfiguration {
+	b.WeightUnit = &value
+	return b
+}
+
+// WithMaxImbalance sets the MaxImbalance field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxImbalance field is set to the value of the last call.
+func (b *ActiveAlgorithmApplyConfiguration) WithMaxImbalance(value string) *ActiveAlgorithmApplyConfiguration {
+	b.MaxImbalance = &value
 	return b
 }

@@ -14,13 +14,27 @@ import (
 // Algorithm is an algorithm version and its parameters.
 type AlgorithmApplyConfiguration struct {
 	// version is the algorithm version: V1 has the owners of NGINX's "hash … consistent" and of pingora-ketama v1; V2
-	// (the default) has those of pingora-ketama v2, with an adjustable number of points. With 160 points per weight both
-	// place every key alike, so that a change of version alone moves none.
+	// (the default) has those of pingora-ketama v2, with an adjustable number of points; V3 has the points of V2 but for a
+	// few that it trims, so that no backend has more than maxImbalance above its share, in every one of views. With 160
+	// points per weight V1 and V2 place every key alike, so that a change between them alone moves none; one to V3 moves
+	// what trimming does, about 3% of the key space with 160 points.
 	Version *apiv1alpha1.AlgorithmVersion `json:"version,omitempty"`
 	// pointsPerWeight is the number of points on the ring for each unit of a backend's weight, 1 to 100000, default 160;
-	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. A change
-	// moves the share that the added or removed points own: from 160 to 80 nearly half of the key space.
+	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. V3 balances by
+	// trimming: 40 are plenty for it. A change moves the share that the added or removed points own: from 160 to 80 nearly
+	// half of the key space.
 	PointsPerWeight *int32 `json:"pointsPerWeight,omitempty"`
+	// weightUnit is the weight that gets pointsPerWeight points, 1 to 1000000, default 1: a backend has pointsPerWeight ×
+	// weight / weightUnit points, rounded, and 4 at the least. It lets weights be what they are measured in, such as 625 for
+	// a disk of 625 GB with a weightUnit of 625. V1 and V2 take 1 only: their points are not divided, and a ring of so many
+	// more points is not what anybody wants who changes the version. A change does what one of pointsPerWeight does.
+	WeightUnit *int32 `json:"weightUnit,omitempty"`
+	// maxImbalance is how far above its weight's share of the keys V3 lets a backend be in any of views, in percent with at
+	// most 4 decimals, "0.0001%" to "100%"; "1%" where it is absent. Where that is out of reach, as it can be in a view of few
+	// backends or points, the ring is published with what can be reached, and status.warnings names view, figure and limit. V1
+	// and V2 do not trim: with them the field has no effect, which status.warnings says, so that a change of version is one
+	// edit. A change of it moves the arcs of the points that are trimmed or given back.
+	MaxImbalance *string `json:"maxImbalance,omitempty"`
 }
 
 // AlgorithmApplyConfiguration constructs a declarative configuration of the Algorithm type for use with
@@ -42,5 +56,21 @@ func (b *AlgorithmApplyConfiguration) WithVersion(value apiv1alpha1.AlgorithmVer
 // If called multiple times, the PointsPerWeight field is set to the value of the last call.
 func (b *AlgorithmApplyConfiguration) WithPointsPerWeight(value int32) *AlgorithmApplyConfiguration {
 	b.PointsPerWeight = &value
+	return b
+}
+
+// WithWeightUnit sets the WeightUnit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WeightUnit field is set to the value of the last call.
+func (b *AlgorithmApplyConfiguration) WithWeightUnit(value int32) *AlgorithmApplyConfiguration {
+	b.WeightUnit = &value
+	return b
+}
+
+// WithMaxImbalance sets the MaxImbalance field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxImbalance field is set to the value of the last call.
+func (b *AlgorithmApplyConfiguration) WithMaxImbalance(value string) *AlgorithmApplyConfiguration {
+	b.MaxImbalance = &value
 	return b
 }

@@ -18,6 +18,9 @@ type BalanceApplyConfiguration struct {
 	// predicted is the coefficient of variation that a ring of this size and weights has on average, in the same form. A
 	// figure far above it hints at an oddity that a warning explains.
 	Predicted *string `json:"predicted,omitempty"`
+	// worstView is the one of the views that a V3 ring is trimmed for whose busiest backend is the furthest above its share;
+	// absent with V1 and V2.
+	WorstView *ViewBalanceApplyConfiguration `json:"worstView,omitempty"`
 }
 
 // BalanceApplyConfiguration constructs a declarative configuration of the Balance type for use with
@@ -47,5 +50,13 @@ func (b *BalanceApplyConfiguration) WithCoefficientOfVariation(value string) *Ba
 // If called multiple times, the Predicted field is set to the value of the last call.
 func (b *BalanceApplyConfiguration) WithPredicted(value string) *BalanceApplyConfiguration {
 	b.Predicted = &value
+	return b
+}
+
+// WithWorstView sets the WorstView field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WorstView field is set to the value of the last call.
+func (b *BalanceApplyConfiguration) WithWorstView(value *ViewBalanceApplyConfiguration) *BalanceApplyConfiguration {
+	b.WorstView = value
 	return b
 }

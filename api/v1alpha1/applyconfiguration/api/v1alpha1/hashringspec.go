@@ -27,6 +27,16 @@ type HashRingSpecApplyConfiguration struct {
 	// only with backends that have all of them. They add one bit a backend to the snapshot and move no key of readers
 	// that do not ask for them.
 	Features []FeatureApplyConfiguration `json:"features,omitempty"`
+	// views says for which sets of features V3 trims the ring: All (what an absent field means), for every combination of
+	// the features, of which there may be 6 at most, as they make 64 views; or Listed, for those in viewList. The view of all
+	// backends is always among them. A set of features that is not is answered all the same, from the ring as it is without
+	// trimming. V1 and V2 answer every set exactly and need no views: with them the field has no effect, which
+	// status.warnings says, so that a change of version is one edit. A view that is added or dropped moves keys of its own
+	// readers only.
+	Views *apiv1alpha1.ViewSelection `json:"views,omitempty"`
+	// viewList are the sets of features that V3 trims the ring for with views Listed, at most 64, each of 1 to 12 names of
+	// features and each set once. Without it only the view of all backends is trimmed. With views All it is refused.
+	ViewList []apiv1alpha1.View `json:"viewList,omitempty"`
 	// publication says how the ring reaches its readers. It has no effect on placement.
 	Publication *PublicationApplyConfiguration `json:"publication,omitempty"`
 }
@@ -75,6 +85,24 @@ func (b *HashRingSpecApplyConfiguration) WithFeatures(values ...*FeatureApplyCon
 			panic("nil value passed to WithFeatures")
 		}
 		b.Features = append(b.Features, *values[i])
+	}
+	return b
+}
+
+// WithViews sets the Views field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Views field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithViews(value apiv1alpha1.ViewSelection) *HashRingSpecApplyConfiguration {
+	b.Views = &value
+	return b
+}
+
+// WithViewList adds the given value to the ViewList field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ViewList field.
+func (b *HashRingSpecApplyConfiguration) WithViewList(values ...apiv1alpha1.View) *HashRingSpecApplyConfiguration {
+	for i := range values {
+		b.ViewList = append(b.ViewList, values[i])
 	}
 	return b
 }
