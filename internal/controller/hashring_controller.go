@@ -48,6 +48,7 @@ func NewHashRingReconciler(c client.Client, live client.Reader, recorder events.
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=list;watch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile drives one HashRing towards its spec: observe, plan, apply, report.
@@ -104,7 +105,13 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 		return out
 	}
 	out.decision = plan.Decide(ring, seen.Observation, out.now)
-	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
+	out.failure = r.write(ctx, ring, seen, out.decision)
+	var taken *publish.TakenError
+	if errors.As(out.failure, &taken) {
+		out.decision, out.failure = plan.Decision{
+			Refusal: plan.Taken(taken.Kind, taken.Namespace, taken.Name), LastGoodIntact: out.decision.LastGoodIntact,
+		}, nil
+	}
 	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 && out.decision.Wait == 0 {
 		message := "Published"
 		if out.decision.Restores {
@@ -114,6 +121,20 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 			"routingGeneration", p.Generation, "configMaps", names(out.decision.Writes))
 	}
 	return out
+}
+
+// write carries a decision out: first what the ring can be built from again, then the ring, and when that is published, the
+// records of rings that nobody will go back to are deleted.
+func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing, seen publish.Seen, d plan.Decision) error {
+	if d.Record != nil {
+		if err := r.Publisher.WriteRecord(ctx, ring, *d.Record); err != nil {
+			return err
+		}
+	}
+	if err := r.Publisher.Write(ctx, ring, seen, d.Writes); err != nil {
+		return err
+	}
+	return r.Publisher.DeleteRecords(ctx, ring, d.Outdated)
 }
 
 func names(list []plan.ConfigMap) []string {

@@ -42,10 +42,15 @@ func (r *HashRingReconciler) announceTransition(ring *v1alpha1.HashRing, status 
 	r.Recorder.Eventf(ring, nil, kind, after.Reason, "Publish", "%s", after.Message)
 }
 
-// announceRestored records which published ConfigMaps had been edited or deleted and are back.
+// announceRestored records what of a publication had been edited or deleted and is back.
 func (r *HashRingReconciler) announceRestored(ring *v1alpha1.HashRing, out outcome) {
-	if out.failure != nil || !out.decision.Restores || len(out.decision.Writes) == 0 {
+	if out.failure != nil || !out.decision.Restores {
 		return
+	}
+	if record := out.decision.Record; record != nil {
+		related := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: ring.Namespace, Name: record.Name}
+		r.Recorder.Eventf(ring, related, corev1.EventTypeNormal, "Restored", "Restore",
+			"restored ControllerRevision %s, which was missing or had been edited", record.Name)
 	}
 	for _, cm := range out.decision.Writes {
 		// One event each, about the ConfigMap: events that differ in their text alone are counted as one, and the text of all

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,6 +41,7 @@ func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options)
 		For(&v1alpha1.HashRing{}, builder.WithPredicates(unseen())).
 		// By label and not by owner, so that what is left of an earlier HashRing of the same name is noticed when it goes.
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
+		Watches(&appsv1.ControllerRevision{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
 			RateLimiter:             newLimiter(),
@@ -60,7 +62,7 @@ func unseen() predicate.Predicate {
 	}}
 }
 
-// ringOf returns the HashRing that a published ConfigMap names in its label.
+// ringOf returns the HashRing that a published object names in its label.
 func ringOf(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[v1alpha1.LabelRing]
 	if name == "" {

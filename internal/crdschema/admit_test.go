@@ -54,7 +54,7 @@ func TestAdmitFillsInDefaults(t *testing.T) {
 		"kind":       "HashRing",
 		"metadata":   map[string]any{"name": "edge", "namespace": "cdn", "generation": int64(1)},
 		"spec": map[string]any{
-			"algorithm":   map[string]any{"version": "V2", "pointsPerWeight": int64(160)},
+			"algorithm":   map[string]any{"version": "V2", "pointsPerWeight": int64(160), "weightUnit": int64(1)},
 			"identity":    "Address",
 			"backends":    []any{map[string]any{"name": "c01", "address": "10.0.0.1", "port": int64(8080), "weight": int64(1)}},
 			"publication": map[string]any{"minInterval": "5s"},
@@ -76,6 +76,7 @@ func TestAdmitAccepts(t *testing.T) {
 		"a drained backend":        `backends: [{name: a, address: 10.0.0.1, port: 1, weight: 0}]`,
 		"null for a default":       "algorithm: null\nbackends: [{name: a, address: 10.0.0.1, port: 1, weight: null}]",
 		"features and an hour":     "features: [{name: eu, selector: {matchLabels: {eu: 'true'}}}]\npublication: {minInterval: 1h}",
+		"V3 and all its fields":    "algorithm: {version: V3, weightUnit: 625, maxImbalance: 0.5%}\nfeatures: [{name: eu, selector: {matchLabels: {a: b}}}]\nviews: Listed\nviewList: [[eu]]",
 		"4096 backends, all rules": backends(4096),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +103,11 @@ func TestAdmitRefuses(t *testing.T) {
 		"unknown field":            {"algoritm: {version: V1}" + one, "spec.algoritm: unknown field"},
 		"unknown field in a list":  {`backends: [{name: a, address: 10.0.0.1, port: 1, wieght: 2}]`, "spec.backends[0].wieght: unknown field"},
 		"V1 with 40 points":        {"algorithm: {version: V1, pointsPerWeight: 40}" + one, "pointsPerWeight must be 160 with version V1, as in NGINX; got 40"},
+		"V2 with a unit":           {"algorithm: {weightUnit: 625}" + one, "weightUnit must be 1 with version V2, whose points it would not divide; got 625"},
+		"no imbalance":             {"algorithm: {version: V3, maxImbalance: 0%}" + one, "maxImbalance must be 0.0001% to 100%; got 0%"},
+		"an undeclared view":       {"views: Listed\nviewList: [[eu]]" + one, "viewList[0] names eu, which is not among features"},
+		"a view twice in a list":   {"features: [{name: a, selector: {matchLabels: {a: b}}}, {name: b, selector: {matchLabels: {a: c}}}]\nviews: Listed\nviewList: [[a, b], [b, a]]" + one, "viewList[0] is a set of features that is there twice: a, b"},
+		"a feature twice":          {"features: [{name: a, selector: {matchLabels: {a: b}}}]\nviews: Listed\nviewList: [[a, a]]" + one, `spec.viewList[0][1]: Duplicate value: "a"`},
 		"unknown version":          {"algorithm: {version: V9}" + one, `spec.algorithm.version: Unsupported value: "V9"`},
 		"brackets under Address":   {`backends: [{name: a, address: "[2001:db8::1]", port: 1}]`, "with identity Address, backends[0].address must be an IP address without brackets; backend a has [2001:db8::1]"},
 		"bare IPv6 under NGINX":    {"identity: NGINX\nbackends: [{name: a, address: '2001:db8::1'}]", "with identity NGINX, backends[0].address must be"},

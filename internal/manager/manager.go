@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -75,7 +76,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: publish.CacheOptions()}},
+		Cache:                         cacheOptions(),
 		Metrics:                       metricsOptions(o),
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElection,
@@ -92,6 +93,14 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return mgr, addControllers(mgr, o)
+}
+
+// cacheOptions keeps what is not Ringwright's, and all payload, out of the cache.
+func cacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}:          publish.CacheOptions(),
+		&appsv1.ControllerRevision{}: publish.RecordCacheOptions(),
+	}}
 }
 
 func metricsOptions(o Options) metricsserver.Options {

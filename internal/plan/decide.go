@@ -4,10 +4,12 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 // DefaultMinInterval is spec.publication.minInterval where spec does not set it; the schema has the same default.
@@ -54,6 +56,11 @@ func (o Object) matches(cm ConfigMap) bool {
 // Observation is what the cluster holds of one ring.
 type Observation struct {
 	SlotA, SlotB, Routing Object
+	// History are the records that carry our labels, in ascending order of their revisions.
+	History []Recorded
+	// Previous is the ring that was published last, as [Sources] finds it; nil where there is none, and where the spec does
+	// not ask for V3, which alone depends on it.
+	Previous *ring.Ring
 }
 
 func (o Observation) find(name string) Object {
@@ -76,7 +83,11 @@ type Decision struct {
 	Publication *Publication
 	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. Empty with Wait.
 	Writes []ConfigMap
-	// Restores says that Writes only brings back what was published before and has been edited or deleted since.
+	// Record is to be written before Writes; nil where it is there as it shall be, and with Wait.
+	Record *Record
+	// Outdated are to be deleted after Writes.
+	Outdated []Recorded
+	// Restores says that Record and Writes only bring back what was published before and has been edited or deleted since.
 	Restores bool
 	// LastGoodIntact says that the ring in status.active is in the cluster as it was published.
 	LastGoodIntact bool
@@ -85,13 +96,16 @@ type Decision struct {
 // Decide plans the next step for a HashRing from its spec and status and what was seen of its publication.
 func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
 	d := Decision{LastGoodIntact: lastGoodIntact(r.Status, seen)}
-	desired, err := Build(r.Spec)
+	desired, err := BuildFrom(r.Spec, seen.Previous)
 	if err == nil {
 		err = conflict(r, seen)
 	}
 	if err == nil {
 		d.Desired = desired
 		d.Publication, err = publication(r, desired, seen)
+	}
+	if err == nil {
+		d.Record, err = record(r, d.Publication, desired, seen)
 	}
 	if err != nil {
 		d.Refusal = asRefusal(err)
@@ -103,10 +117,12 @@ func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
 		}
 	}
 	d.Restores = published(r.Status, d.Publication, desired)
+	d.Outdated = outdated(r.Status, d.Publication.Revision, seen)
 	if len(d.Writes) > 0 && !d.Restores && d.LastGoodIntact {
 		d.Wait = wait(r, now)
 	}
 	if d.Wait > 0 {
+		d.Record, d.Outdated = nil, nil
 		// Slot b is the same in both publications, and pods that mount it cannot start without it.
 		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return cm.Name != seen.SlotB.Name })
 	}
@@ -135,18 +151,23 @@ func asRefusal(err error) *Refusal {
 func conflict(r *v1alpha1.HashRing, seen Observation) error {
 	for _, o := range []Object{seen.SlotA, seen.SlotB, seen.Routing} {
 		if o.Holder == Foreign {
-			return refusef(v1alpha1.ReasonNameConflict,
-				"ConfigMap %s/%s exists and was not made by Ringwright: delete or rename it, or rename the HashRing", r.Namespace, o.Name)
+			return Taken("ConfigMap", r.Namespace, o.Name)
 		}
 	}
 	return nil
+}
+
+// Taken refuses to publish because somebody else has an object of a name that is needed.
+func Taken(kind, namespace, name string) *Refusal {
+	return &Refusal{Reason: v1alpha1.ReasonNameConflict, Message: fmt.Sprintf(
+		"%s %s/%s exists and was not made by Ringwright: delete or rename it, or rename the HashRing", kind, namespace, name)}
 }
 
 // publication numbers the desired ring and renders it. A number grows only with what it counts, so that what was lost is
 // written again as it was.
 func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publication, error) {
 	ref := Ref{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
-	revision := nextRevision(r.Status, d.Ring.Digest(), seen.SlotA)
+	revision := nextRevision(r.Status, d.Ring.Digest(), seen)
 	generation, digest := lastGeneration(r.Status, seen.Routing)
 	same, err := Render(ref, d, revision, max(generation, 1))
 	if err != nil || generation == 0 || same.RoutingDigest == digest {
@@ -155,25 +176,50 @@ func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publicati
 	return Render(ref, d, revision, generation+1)
 }
 
-// nextRevision returns the last revision where its digest is the same, otherwise the one after it.
-func nextRevision(s v1alpha1.HashRingStatus, digest string, slot Object) int64 {
-	last, lastDigest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.FileDigest
+// nextRevision returns the last revision where its digest is the same, otherwise the next one whose number is not taken by
+// the record of another ring. Such a one is left over where a crash came between a record and its publication, and spec
+// changed meanwhile.
+func nextRevision(s v1alpha1.HashRingStatus, digest string, seen Observation) int64 {
+	last, lastDigest := lastPublished(s, seen)
+	if last > 0 && lastDigest == digest {
+		return last
+	}
+	next := last + 1
+	for _, o := range seen.History { // They ascend.
+		if o.Holder == Ours && o.Revision == next && o.FileDigest != digest {
+			next++
+		}
+	}
+	return next
+}
+
+// lastPublished returns the revision that was published last and the digest of its snapshot; 0 and "" where there was none.
+//
+// The status knows. What is published is believed where it is newer, because a status was lost, was not written before a
+// crash, or is still behind in the cache; and only where it was not edited. Where neither is left, the newest record tells.
+func lastPublished(s v1alpha1.HashRingStatus, seen Observation) (int64, string) {
+	slot := seen.SlotA
+	last, digest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.FileDigest
 	if slot.FileDigest != slot.Annotations[v1alpha1.AnnotationDigest] {
 		last = 0 // Edited.
 	}
 	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == slot.FileDigest) {
-		last, lastDigest = a.Revision, a.Digest
+		return a.Revision, a.Digest
 	}
-	if last > 0 && lastDigest == digest {
-		return last
+	if last > 0 {
+		return last, digest
 	}
-	return last + 1
+	for _, o := range slices.Backward(seen.History) {
+		if o.Holder == Ours {
+			return o.Revision, o.FileDigest
+		}
+	}
+	return 0, ""
 }
 
 // lastGeneration returns the last generation of the routing file and the digest that it had; 0 where there was none.
 //
-// As with the revision, the status knows. What is published is believed where it is newer, because a status was lost, was
-// not written before a crash, or is still behind in the cache; and only where it was not edited.
+// As with the revision, the status knows, and what is published is believed where it is newer and was not edited.
 func lastGeneration(s v1alpha1.HashRingStatus, routing Object) (int64, string) {
 	last := number(routing.Annotations, v1alpha1.AnnotationGeneration)
 	if routing.ContentDigest != routing.Annotations[v1alpha1.AnnotationContentDigest] {

@@ -50,19 +50,29 @@ type cluster struct {
 	ring *v1alpha1.HashRing
 	seen plan.Observation
 	now  time.Time
+	// slot is what is in slot a, recipes what is in the records.
+	slot    []byte
+	recipes map[string][]byte
 }
 
 func newCluster(t *testing.T, s v1alpha1.HashRingSpec) *cluster {
-	c := &cluster{t: t, ring: hashRing(s), now: start}
+	c := &cluster{t: t, ring: hashRing(s), now: start, recipes: map[string][]byte{}}
 	c.seen.SlotA.Name, c.seen.SlotB.Name, c.seen.Routing.Name = "edge-a", "edge-b", "edge-routing"
 	return c
 }
 
 // step decides, writes and reports once.
 func (c *cluster) step() plan.Decision {
+	c.seen.Previous = c.previous()
 	d := plan.Decide(c.ring, c.seen, c.now)
+	if d.Record != nil {
+		c.writeRecord(*d.Record)
+	}
 	for _, cm := range d.Writes {
 		c.write(cm)
+	}
+	for _, record := range d.Outdated {
+		c.deleteRecord(record.Name)
 	}
 	c.ring.Status = plan.Status(c.ring, d, nil, c.now)
 	return d
@@ -75,6 +85,7 @@ func (c *cluster) write(cm plan.ConfigMap) {
 	}
 	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok {
 		object.FileDigest = ring.Digest(snapshot)
+		c.slot = snapshot
 	}
 	if file, ok := cm.Data[routing.FileName]; ok {
 		object.FileDigest = ring.Digest([]byte(file))
@@ -277,7 +288,7 @@ func TestRestore(t *testing.T) {
 			c.seen.Routing.Annotations[v1alpha1.AnnotationContentDigest] = "y"
 		}, []string{"edge-routing"}},
 		"generation edited":  {func(c *cluster) { c.seen.Routing.Annotations[v1alpha1.AnnotationGeneration] = "x" }, []string{"edge-routing"}},
-		"everything deleted": {func(c *cluster) { c.seen = newCluster(c.t, spec(3)).seen }, []string{"edge-b", "edge-a", "edge-routing"}},
+		"everything deleted": {func(c *cluster) { c.lose("edge-a", "edge-b", "edge-routing") }, []string{"edge-b", "edge-a", "edge-routing"}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

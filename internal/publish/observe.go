@@ -32,8 +32,20 @@ type Seen struct {
 	objects map[string]*corev1.ConfigMap
 }
 
-// Observe reads the three ConfigMaps of r.
+// Observe reads what is published of r and what its rings can be built from again.
 func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
+	seen, err := p.observeConfigMaps(ctx, r)
+	if err == nil {
+		seen.History, err = p.history(ctx, r)
+	}
+	if err == nil {
+		seen.Previous, err = p.previous(ctx, r, seen.Observation)
+	}
+	return seen, err
+}
+
+// observeConfigMaps reads the three ConfigMaps of r.
+func (p *Publisher) observeConfigMaps(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
 	seen := Seen{objects: map[string]*corev1.ConfigMap{}}
 	for _, part := range []struct {
 		name string
@@ -73,20 +85,24 @@ func describe(r *v1alpha1.HashRing, name string, cm *corev1.ConfigMap) plan.Obje
 	if cm == nil {
 		return plan.Object{Name: name}
 	}
-	owner := metav1.GetControllerOf(cm)
+	object := plan.Object{
+		Name: name, ContentDigest: cm.Annotations[seenContent], FileDigest: cm.Annotations[seenFile], Annotations: cm.Annotations,
+	}
+	object.Holder, object.MetadataIntact = holder(r, cm)
+	return object
+}
+
+// holder says whose an object is, and whether its labels and owner are as they shall be.
+func holder(r *v1alpha1.HashRing, object metav1.Object) (plan.Holder, bool) {
+	owner, labels := metav1.GetControllerOf(object), object.GetLabels()
 	owned := owner != nil && owner.UID == r.UID
 	// What is left of a HashRing that was deleted and made again is taken over, but not what another controller owns.
 	adoptable := owner == nil || isHashRing(owner, r.Name)
-	labelled := cm.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByRingwright && cm.Labels[v1alpha1.LabelRing] == r.Name
-	object := plan.Object{
-		Name: name, Holder: plan.Foreign,
-		ContentDigest: cm.Annotations[seenContent], FileDigest: cm.Annotations[seenFile],
-		Annotations: cm.Annotations, MetadataIntact: owned && labelled,
-	}
+	labelled := labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByRingwright && labels[v1alpha1.LabelRing] == r.Name
 	if owned || labelled && adoptable {
-		object.Holder = plan.Ours
+		return plan.Ours, owned && labelled
 	}
-	return object
+	return plan.Foreign, false
 }
 
 func isHashRing(owner *metav1.OwnerReference, name string) bool {

@@ -17,7 +17,7 @@ import (
 // wantDefaults is what the schema makes of a HashRing with backends a and b only.
 func wantDefaults() v1alpha1.HashRingSpec {
 	return v1alpha1.HashRingSpec{
-		Algorithm: v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160},
+		Algorithm: v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160, WeightUnit: 1},
 		Identity:  v1alpha1.IdentityAddress,
 		Backends: []v1alpha1.Backend{
 			{Name: "a", Address: "10.0.0.1", Port: ptr.To[int32](80), Weight: ptr.To[int32](1)},
@@ -57,7 +57,7 @@ spec:
   publication: {}
   backends: [{name: a, address: 10.0.0.1, port: 80, weight: 0}]`))).To(Succeed())
 		spec := get(ctx, "partial").Spec
-		Expect(spec.Algorithm).To(Equal(v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV1, PointsPerWeight: 160}))
+		Expect(spec.Algorithm).To(Equal(v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV1, PointsPerWeight: 160, WeightUnit: 1}))
 		Expect(spec.Backends[0].Weight).To(HaveValue(BeEquivalentTo(0)))
 		Expect(spec.Publication.MinInterval).To(HaveValue(Equal(metav1.Duration{Duration: 5 * time.Second})))
 	})

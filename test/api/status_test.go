@@ -35,14 +35,18 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithRevision(3).
 			WithDigest(digest).
 			WithSlot(v1alpha1.SlotA).
-			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV2).WithPointsPerWeight(160)).
+			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV3).WithPointsPerWeight(160).
+				WithWeightUnit(1).WithMaxImbalance("0.5%")).
 			WithPublishedAt(metav1.NewMicroTime(now.Time))).
 		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0)).
 		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80")).
 		WithBalance(applyv1alpha1.Balance().
-			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%")).
+			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%").
+			WithWorstView(applyv1alpha1.ViewBalance().WithFeatures("eu", "ssd").WithMaxOverAverage("1.005"))).
 		WithRouting(applyv1alpha1.Routing().WithGeneration(7).WithDigest(digest)).
-		WithWarnings(applyv1alpha1.Warning().WithReason(v1alpha1.WarningTieOrderBias).WithMessage("for the test")).
+		WithWarnings(applyv1alpha1.Warning().WithReason(v1alpha1.WarningTieOrderBias).WithMessage("for the test"),
+			applyv1alpha1.Warning().WithReason(v1alpha1.WarningImbalanceOverLimit).WithMessage("for the test"),
+			applyv1alpha1.Warning().WithReason(v1alpha1.WarningFieldWithoutEffect).WithMessage("for the test")).
 		WithConditions(ready))
 }
 
@@ -55,7 +59,8 @@ spec:
 
 		status := get(ctx, "columns").Status
 		Expect(status.Active.Revision).To(BeEquivalentTo(3))
-		Expect(status.Warnings).To(HaveLen(1))
+		Expect(status.Warnings).To(HaveLen(3))
+		Expect(status.Balance.WorstView.Features).To(Equal([]string{"eu", "ssd"}))
 
 		narrow, wide := printedRow(ctx, "columns")
 		Expect(narrow).To(HaveExactElements("Name=columns", "Algorithm=V2", "Placed=2", "Total=2", "Points=320",

@@ -56,6 +56,18 @@ var _ = DescribeTable("A HashRing is accepted with", func(ctx SpecContext, spec 
 	Entry("an operator that there is not, which a condition reports", selector("{matchExpressions: [{key: tier, operator: Is}]}")),
 	Entry("12 features", manyFeatures(12)),
 
+	Entry("V3 alone", "spec: {algorithm: {version: V3}}"),
+	Entry("V3 with the largest unit and the smallest limit", `spec: {algorithm: {version: V3, weightUnit: 1000000, maxImbalance: "0.0001%"}}`),
+	Entry("V3 with the largest limit", `spec: {algorithm: {version: V3, maxImbalance: "100.0000%"}}`),
+	Entry("V3 with half a percent", `spec: {algorithm: {version: V3, maxImbalance: "0.5%"}}`),
+	Entry("V2 with a unit of 1", "spec: {algorithm: {weightUnit: 1}}"),
+	Entry("V2 with what only V3 reads, which a warning reports", views(V2, 7, "Listed", "[[f0], [f1, f0]]")),
+	Entry("V1 with what only V3 reads, which a warning reports", `spec: {algorithm: {version: V1, maxImbalance: "1%"}, views: All}`),
+	Entry("V3 with all views of 6 features", views(V3, 6, "All", "[]")),
+	Entry("V3 with a few views of 12 features", views(V3, 12, "Listed", "[[f0], [f11], [f0, f11]]")),
+	Entry("V3 with the view of all backends only", views(V3, 12, "Listed", "[]")),
+	Entry("V3 with 64 views of up to 12 features", views(V3, 12, "Listed", manyViews(64))),
+
 	Entry("no interval", "spec: {publication: {minInterval: 0s}}"),
 	Entry("an interval in parts", "spec: {publication: {minInterval: 1m30s}}"),
 	Entry("the longest interval", "spec: {publication: {minInterval: 60m}}"),
@@ -156,6 +168,49 @@ var _ = DescribeTable("A HashRing is refused with", func(ctx SpecContext, spec s
 		"spec.features[0].name", "should match"),
 	Entry("13 features", manyFeatures(13),
 		"spec.features", "Too many: 13: must have at most 12 items"),
+	Entry("V2 and a unit", "spec: {algorithm: {weightUnit: 625}}",
+		"spec.algorithm.weightUnit", "weightUnit must be 1 with version V2, whose points it would not divide; got 625"),
+	Entry("V1 and a unit", "spec: {algorithm: {version: V1, weightUnit: 2}}",
+		"spec.algorithm.weightUnit", "weightUnit must be 1 with version V1, whose points it would not divide; got 2"),
+	Entry("a unit of 0", "spec: {algorithm: {version: V3, weightUnit: 0}}",
+		"spec.algorithm.weightUnit", "should be greater than or equal to 1"),
+	Entry("a unit over the limit", "spec: {algorithm: {version: V3, weightUnit: 1000001}}",
+		"spec.algorithm.weightUnit", "should be less than or equal to 1000000"),
+	Entry("no imbalance at all", `spec: {algorithm: {version: V3, maxImbalance: "0%"}}`,
+		"spec.algorithm.maxImbalance", "maxImbalance must be 0.0001% to 100%; got 0%"),
+	Entry("an imbalance of 0 in decimals", `spec: {algorithm: {version: V3, maxImbalance: "0.0000%"}}`,
+		"spec.algorithm.maxImbalance", "maxImbalance must be 0.0001% to 100%; got 0.0000%"),
+	Entry("an imbalance over the limit", `spec: {algorithm: {version: V3, maxImbalance: "100.0001%"}}`,
+		"spec.algorithm.maxImbalance", "maxImbalance must be 0.0001% to 100%; got 100.0001%"),
+	Entry("an imbalance far over the limit, whatever the version", `spec: {algorithm: {maxImbalance: "101%"}}`,
+		"spec.algorithm.maxImbalance", "maxImbalance must be 0.0001% to 100%; got 101%"),
+	Entry("an imbalance of five decimals", `spec: {algorithm: {version: V3, maxImbalance: "0.00001%"}}`,
+		"spec.algorithm.maxImbalance", "should match"),
+	Entry("an imbalance that is no percentage", `spec: {algorithm: {version: V3, maxImbalance: "0.01"}}`,
+		"spec.algorithm.maxImbalance", "should match"),
+	Entry("an imbalance that is a number", `spec: {algorithm: {version: V3, maxImbalance: 1}}`,
+		"spec.algorithm.maxImbalance", "expected string"),
+	Entry("all views of 7 features", views(V3, 7, "All", "[]"),
+		"spec.views", "with version V3 and views All, features must have at most 6 items, which make 64 views; got 7: set views to Listed and name the views in viewList"),
+	Entry("all views of 7 features by default", strings.Replace(views(V3, 7, "All", "[]"), ", views: All, viewList: []", "", 1),
+		"spec.views", "with version V3 and views All, features must have at most 6 items, which make 64 views; got 7"),
+	Entry("views that there are not", views(V3, 2, "Some", "[]"),
+		"spec.views", `Unsupported value: "Some"`),
+	Entry("a list that is not read", views(V3, 2, "All", "[[f0], [f1]]"),
+		"spec.viewList: Forbidden", "viewList is read with views Listed only; views is All, viewList has 2 items"),
+	Entry("a view of a feature that there is not", views(V3, 2, "Listed", "[[f0], [f1, f2]]"),
+		"spec.viewList", "viewList[1] names f2, which is not among features"),
+	Entry("a view where there is no feature", "spec: {views: Listed, viewList: [[eu]]}",
+		"spec.viewList", "viewList[0] names eu, which is not among features"),
+	Entry("a view twice", views(V3, 3, "Listed", "[[f0, f1], [f2], [f1, f0]]"),
+		"spec.viewList", "viewList[0] is a set of features that is there twice: f0, f1"),
+	Entry("a feature twice in a view", views(V3, 3, "Listed", "[[f0, f1, f0]]"),
+		"spec.viewList[0]", `duplicate entries for key [="f0"]`),
+	Entry("a view of nothing, which is always there", views(V3, 3, "Listed", "[[]]"),
+		"spec.viewList[0]", "should have at least 1 items"),
+	Entry("65 views", views(V3, 12, "Listed", manyViews(65)),
+		"spec.viewList", "Too many: 65: must have at most 64 items"),
+
 	Entry("days", "spec: {publication: {minInterval: 3d}}",
 		"spec.publication.minInterval", "3d"),
 	Entry("a number of seconds", "spec: {publication: {minInterval: 5}}",
@@ -212,10 +267,35 @@ func manyLabels(n int) string {
 	return "{" + strings.Join(labels, ", ") + "}"
 }
 
-func manyFeatures(n int) string {
+func manyFeatures(n int) string { return "spec: {features: " + features(n) + "}" }
+
+// features are f0, f1 and so on.
+func features(n int) string {
 	features := make([]string, n)
 	for i := range features {
 		features[i] = fmt.Sprintf("{name: f%d, selector: {matchLabels: {k: v}}}", i)
 	}
-	return "spec: {features: [" + strings.Join(features, ", ") + "]}"
+	return "[" + strings.Join(features, ", ") + "]"
+}
+
+const V2, V3 = v1alpha1.AlgorithmV2, v1alpha1.AlgorithmV3
+
+// views is a spec with n features and what it says of views.
+func views(version v1alpha1.AlgorithmVersion, n int, selection, list string) string {
+	return fmt.Sprintf("spec: {algorithm: {version: %s}, features: %s, views: %s, viewList: %s}", version, features(n), selection, list)
+}
+
+// manyViews are n sets of the 12 features, the largest first.
+func manyViews(n int) string {
+	views := make([]string, n)
+	for i := range views {
+		var names []string
+		for f := range 12 {
+			if (1<<12-1-i)>>f&1 != 0 {
+				names = append(names, fmt.Sprintf("f%d", f))
+			}
+		}
+		views[i] = "[" + strings.Join(names, ", ") + "]"
+	}
+	return "[" + strings.Join(views, ", ") + "]"
 }

@@ -86,7 +86,7 @@ var _ = Describe("a crash", func() {
 		}()
 		namespace := newNamespace(ctx)
 		crash := errors.New("killed")
-		for survives := range 8 {
+		for survives := range 9 {
 			By(fmt.Sprintf("after %d writes of the first publication", survives))
 			r := newRing(namespace, fmt.Sprintf("crash-%d", survives), 4)
 			Expect(admin.Create(ctx, r)).To(Succeed())

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+const minute = time.Minute
+
+// writeRecord puts a record into the cluster, as what is seen of it.
+func (c *cluster) writeRecord(record plan.Record) {
+	c.recipes[record.Name] = record.Recipe
+	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == record.Name })
+	c.seen.History = append(c.seen.History, plan.Recorded{Revision: record.Revision, Object: plan.Object{
+		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest, ContentDigest: ring.Digest(record.Recipe),
+	}})
+	slices.SortFunc(c.seen.History, func(a, b plan.Recorded) int { return int(a.Revision - b.Revision) })
+}
+
+func (c *cluster) deleteRecord(name string) {
+	delete(c.recipes, name)
+	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == name })
+}
+
+// previous finds the ring that was published last, as the operator does.
+func (c *cluster) previous() *ring.Ring {
+	if c.ring.Spec.Algorithm.Version != v1alpha1.AlgorithmV3 {
+		return nil
+	}
+	for _, source := range plan.Sources(c.ring.Status, c.seen) {
+		snapshot := c.slot
+		if source.Record != nil {
+			snapshot = c.recipes[source.Record.Name]
+		}
+		r, err := ring.Open(snapshot)
+		if err != nil {
+			c.t.Fatalf("source %+v: %v", source, err)
+		}
+		return r
+	}
+	return nil
+}
+
+func (c *cluster) records() []string {
+	return slices.Sorted(maps.Keys(c.recipes))
+}
+
+func (c *cluster) wantRecords(want ...string) {
+	c.t.Helper()
+	if diff := cmp.Diff(want, c.records()); diff != "" {
+		c.t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// published returns the ring in slot a.
+func (c *cluster) published() *ring.Ring {
+	c.t.Helper()
+	r, err := ring.Open(c.slot)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+// moved returns the fraction of the keys that change owner.
+func moved(t *testing.T, from, to *ring.Ring) float64 {
+	t.Helper()
+	a, err := from.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := to.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(ring.Compare(a, b).Total) / ring.KeySpace
+}
+
+// TestSmallChangesMoveLittle: trims stick, so one backend more moves about what it must, and not what trimming anew would.
+func TestSmallChangesMoveLittle(t *testing.T) {
+	c := newCluster(t, trimmed(100, 2))
+	c.step()
+	for i := range 10 {
+		before := c.published()
+		c.now = c.now.Add(minute)
+		c.edit(func(s *v1alpha1.HashRingSpec) { *s = trimmed(101+i, 2) })
+		c.step()
+		share := 1 / float64(101+i)
+		if got := moved(t, before, c.published()); got > 3*share || got < share/2 {
+			t.Errorf("backend %d moves %.2f %% of the keys, its share is %.2f %%", 101+i, got*100, share*100)
+		}
+		if fresh := build(t, c.ring.Spec); bytes.Equal(fresh.Snapshot(), c.slot) {
+			t.Error("what was published does not depend on what was before: the test shows nothing")
+		}
+	}
+}
+
+func TestRecordsBeforeItPublishes(t *testing.T) {
+	for _, s := range []v1alpha1.HashRingSpec{spec(3), trimmed(20, 1)} {
+		c := newCluster(t, s)
+		d := c.step()
+		if d.Record == nil || d.Record.Name != "edge-1" || d.Record.Digest != d.Desired.Ring.Digest() {
+			t.Fatalf("record %+v", d.Record)
+		}
+		r, err := ring.Open(d.Record.Recipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ring.Build(r.Config())
+		if err != nil || !bytes.Equal(again.Snapshot(), c.slot) {
+			t.Errorf("the record does not give the published bytes: %v", err)
+		}
+		if d := c.step(); d.Record != nil || len(d.Outdated) != 0 {
+			t.Errorf("a second step writes %+v and deletes %v", d.Record, d.Outdated)
+		}
+	}
+}
+
+// TestKeepsTwoRecords: that of the published ring and of the one before.
+func TestKeepsTwoRecords(t *testing.T) {
+	c := newCluster(t, spec(3))
+	for i := range 4 {
+		c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4 + i) })
+		c.step()
+		c.now = c.now.Add(minute)
+	}
+	c.wantRecords("edge-3", "edge-4")
+	if d := c.step(); len(d.Outdated) != 0 {
+		t.Errorf("deletes %v", d.Outdated)
+	}
+}
+
+// TestRestoresV3 takes away what it can and wants the same bytes.
+func TestRestoresV3(t *testing.T) {
+	for name, damage := range map[string]func(*cluster){
+		"nothing": func(*cluster) {},
+		"slot":    func(c *cluster) { c.lose("edge-a") },
+		"all":     func(c *cluster) { c.lose("edge-a", "edge-b", "edge-routing") },
+		"record":  func(c *cluster) { c.deleteRecord("edge-3") },
+		"both records": func(c *cluster) {
+			c.deleteRecord("edge-2")
+			c.deleteRecord("edge-3")
+		},
+		"all and the record": func(c *cluster) { // From the ring before, the same spec gives the same ring.
+			c.lose("edge-a", "edge-b", "edge-routing")
+			c.deleteRecord("edge-3")
+		},
+		"status": func(c *cluster) { c.ring.Status = v1alpha1.HashRingStatus{} },
+		"status and slot": func(c *cluster) {
+			c.ring.Status = v1alpha1.HashRingStatus{}
+			c.lose("edge-a")
+		},
+		"status and all": func(c *cluster) {
+			c.ring.Status = v1alpha1.HashRingStatus{}
+			c.lose("edge-a", "edge-b", "edge-routing")
+		},
+		"slot, by another ring": func(c *cluster) {
+			c.slot = build(c.t, trimmed(7, 0)).Snapshot()
+			c.seen.SlotA.FileDigest, c.seen.SlotA.ContentDigest = ring.Digest(c.slot), "x"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, trimmed(60, 1))
+			c.step()
+			for i := range 2 {
+				c.now = c.now.Add(minute)
+				c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[i].Weight = 3 })
+				c.step()
+			}
+			before := c.slot
+			damage(c)
+			c.step()
+			if !bytes.Equal(before, c.slot) {
+				t.Error("the bytes are others than before")
+			}
+			if got := c.ring.Status.Active.Revision; got != 3 {
+				t.Errorf("revision %d, want 3", got)
+			}
+			if !slices.Contains(c.records(), "edge-3") {
+				t.Errorf("records %v", c.records())
+			}
+		})
+	}
+}
+
+// lose deletes ConfigMaps.
+func (c *cluster) lose(names ...string) {
+	for _, name := range names {
+		*c.object(name) = plan.Object{Name: name}
+		if name == "edge-a" {
+			c.slot = nil
+		}
+	}
+}
+
+// TestCrashBetweenWritesOfV3 stops behind each write of a publication: what follows is what would have been.
+func TestCrashBetweenWritesOfV3(t *testing.T) {
+	prepare := func() *cluster {
+		c := newCluster(t, trimmed(60, 1))
+		c.step()
+		c.now = c.now.Add(minute)
+		c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[0].Weight = 3 })
+		return c
+	}
+	undisturbed := prepare()
+	undisturbed.step()
+	for written := range 3 {
+		c := prepare()
+		c.seen.Previous = c.previous()
+		d := plan.Decide(c.ring, c.seen, c.now)
+		c.writeRecord(*d.Record)
+		for _, cm := range d.Writes[:written] {
+			c.write(cm)
+		}
+		c.step()
+		c.wantNumbers(2, 2)
+		c.wantRecords("edge-1", "edge-2")
+		if !bytes.Equal(undisturbed.slot, c.slot) {
+			t.Errorf("after the record and %d writes the bytes are others than undisturbed", written)
+		}
+	}
+}
+
+// TestSpecChangesAfterACrash: the number of a record that was never published is not given to another ring, and nothing is
+// built from it.
+func TestSpecChangesAfterACrash(t *testing.T) {
+	prepare := func() *cluster {
+		c := newCluster(t, trimmed(60, 1))
+		c.step()
+		c.now = c.now.Add(minute)
+		return c
+	}
+	change := func(s *v1alpha1.HashRingSpec) { *s.Backends[1].Weight = 2 }
+	undisturbed := prepare()
+	undisturbed.edit(change)
+	undisturbed.step()
+
+	c := prepare()
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[0].Weight = 30 })
+	c.seen.Previous = c.previous()
+	c.writeRecord(*plan.Decide(c.ring, c.seen, c.now).Record)
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s = prepare().ring.Spec })
+	c.edit(change)
+	c.step()
+	c.wantNumbers(3, 2)
+	c.wantRecords("edge-1", "edge-3")
+	if !bytes.Equal(undisturbed.slot, c.slot) {
+		t.Error("what was published depends on what was not")
+	}
+}
+
+func TestChangeOfVersion(t *testing.T) {
+	c := newCluster(t, spec(200))
+	c.step()
+	v2 := c.published()
+	c.now = c.now.Add(minute)
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Algorithm.Version, s.Algorithm.WeightUnit = v1alpha1.AlgorithmV3, 1 })
+	c.step()
+	v3 := c.published()
+	if got := moved(t, v2, v3); got == 0 || got > 0.05 {
+		t.Errorf("V2 to V3 moves %.2f %%, about 3 %% are documented", got*100)
+	}
+	c.now = c.now.Add(minute)
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Algorithm.Version = v1alpha1.AlgorithmV2 })
+	c.step()
+	if !bytes.Equal(c.slot, v2.Snapshot()) {
+		t.Error("going back does not give the ring before")
+	}
+	c.wantNumbers(3, 3)
+	c.wantRecords("edge-2", "edge-3")
+}
+
+func TestRecordOfSomebodyElse(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.seen.History = []plan.Recorded{{Revision: 1, Object: plan.Object{Name: "edge-1", Holder: plan.Foreign}}}
+	if d := c.step(); len(d.Writes) != 0 || d.Record != nil || len(d.Outdated) != 0 {
+		t.Errorf("writes %v, %v, deletes %v", names(d.Writes), d.Record, d.Outdated)
+	}
+	c.wantConditions("Ready=False/NameConflict", "Published=False/NameConflict", "Stalled=True/NameConflict")
+	if !strings.Contains(c.message(), "ControllerRevision cdn/edge-1 exists") {
+		t.Errorf("message %q", c.message())
+	}
+}
+
+// TestRecordThatWasReplaced: what holds something else under a published number is replaced.
+func TestRecordThatWasReplaced(t *testing.T) {
+	for name, damage := range map[string]func(*plan.Recorded){
+		"recipe":   func(o *plan.Recorded) { o.ContentDigest = "x" },
+		"digest":   func(o *plan.Recorded) { o.FileDigest = "x" },
+		"metadata": func(o *plan.Recorded) { o.MetadataIntact = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, spec(3))
+			c.step()
+			damage(&c.seen.History[0])
+			if d := c.step(); d.Record == nil || d.Record.Name != "edge-1" || !d.Restores || len(d.Writes) != 0 {
+				t.Errorf("record %+v, restores %v, writes %v", d.Record, d.Restores, names(d.Writes))
+			}
+		})
+	}
+}
+
+// TestWaitingRecordsNothing: a ring that is not published yet may never be.
+func TestWaitingRecordsNothing(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.step()
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
+	if d := c.step(); d.Wait == 0 || d.Record != nil || len(d.Outdated) != 0 {
+		t.Errorf("wait %v, record %+v, deletes %v", d.Wait, d.Record, d.Outdated)
+	}
+	c.wantRecords("edge-1")
+}
+
+func ExampleRecordName() {
+	fmt.Println(plan.RecordName("edge-cache", 12))
+	// Output: edge-cache-12
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// history returns the records of r that carry our labels, in ascending order.
+func (p *Publisher) history(ctx context.Context, r *v1alpha1.HashRing) ([]plan.Recorded, error) {
+	list := &appsv1.ControllerRevisionList{}
+	if err := p.Client.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels(objectLabels(r))); err != nil {
+		return nil, fmt.Errorf("listing ControllerRevisions: %w", err)
+	}
+	var history []plan.Recorded
+	for i := range list.Items {
+		record := &list.Items[i]
+		if record.Name != plan.RecordName(r.Name, record.Revision) {
+			continue // Somebody else's, whatever its labels.
+		}
+		if _, err := StripRecord(record); err != nil { // What comes from the cache is stripped already.
+			return nil, err
+		}
+		history = append(history, describeRecord(r, record))
+	}
+	slices.SortFunc(history, func(a, b plan.Recorded) int { return cmp.Compare(a.Revision, b.Revision) })
+	return history, nil
+}
+
+// describeRecord describes a record that has been stripped.
+func describeRecord(r *v1alpha1.HashRing, record *appsv1.ControllerRevision) plan.Recorded {
+	recorded := plan.Recorded{Revision: record.Revision, Object: plan.Object{
+		Name: record.Name, ContentDigest: record.Annotations[seenContent], FileDigest: record.Annotations[seenFile],
+	}, UID: record.UID}
+	recorded.Holder, recorded.MetadataIntact = holder(r, record)
+	return recorded
+}
+
+// previous returns the ring that was published last, from the best source that there is. It is read live, as the cache
+// holds no payload. A source that is gone, or holds something else than was seen, is passed over.
+func (p *Publisher) previous(ctx context.Context, r *v1alpha1.HashRing, seen plan.Observation) (*ring.Ring, error) {
+	if r.Spec.Algorithm.Version != v1alpha1.AlgorithmV3 {
+		return nil, nil
+	}
+	for _, source := range plan.Sources(r.Status, seen) {
+		snapshot, err := p.read(ctx, r, source)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ring before: %w", err)
+		}
+		if previous, err := ring.Open(snapshot); err == nil {
+			return previous, nil
+		}
+	}
+	return nil, nil
+}
+
+// read returns a snapshot of the ring in a source, nil where it is not there.
+func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.Source) ([]byte, error) {
+	if source.Record == nil {
+		return p.readSlot(ctx, r, source.Digest)
+	}
+	object := &appsv1.ControllerRevision{}
+	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: source.Record.Name}, object); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	data, err := parseRecord(object)
+	if err != nil || data.Digest != source.Digest || ring.Digest(data.Recipe) != source.Record.ContentDigest {
+		return nil, nil //nolint:nilerr // It is not what was seen.
+	}
+	return data.Recipe, nil
+}
+
+func (p *Publisher) readSlot(ctx context.Context, r *v1alpha1.HashRing, digest string) ([]byte, error) {
+	cm := &corev1.ConfigMap{}
+	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: plan.SlotName(r.Name, routing.SlotA)}, cm); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if snapshot := cm.BinaryData[routing.SlotA.FileName()]; ring.Digest(snapshot) == digest {
+		return snapshot, nil
+	}
+	return nil, nil
+}
+
+// TakenError says that somebody else has an object of a name that is needed.
+type TakenError struct {
+	Kind, Namespace, Name string
+}
+
+// Error names the object.
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s %s/%s is somebody else's", e.Kind, e.Namespace, e.Name)
+}
+
+// WriteRecord brings a record into the cluster. The error is a [TakenError] where somebody else has its name; a conflict or
+// an object that exists already mean that what was seen is out of date.
+func (p *Publisher) WriteRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
+	if err := p.writeRecord(ctx, r, want); err != nil {
+		return fmt.Errorf("writing ControllerRevision %s: %w", want.Name, err)
+	}
+	return nil
+}
+
+func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
+	exists := p.createRecord(ctx, r, want)
+	if !apierrors.IsAlreadyExists(exists) {
+		return exists
+	}
+	old := &appsv1.ControllerRevision{}
+	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: want.Name}, old); err != nil {
+		return err
+	}
+	if _, err := StripRecord(old); err != nil {
+		return err
+	}
+	switch seen := describeRecord(r, old); {
+	case seen.Holder != plan.Ours:
+		return &TakenError{Kind: "ControllerRevision", Namespace: r.Namespace, Name: want.Name}
+	case !seen.Holds(want):
+		// Its data cannot be changed. That it has others means that somebody made it by hand: what is published has a number
+		// that no other ring was ever recorded under.
+		if err := p.deleteRecord(ctx, old); err != nil {
+			return err
+		}
+		return p.createRecord(ctx, r, want)
+	case !seen.MetadataIntact:
+		return p.mendRecord(ctx, r, old)
+	}
+	return exists // The cache is behind.
+}
+
+// createRecord makes a record with all that it holds, and fails where there is one.
+func (p *Publisher) createRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
+	data, err := json.Marshal(recordData{Digest: want.Digest, Recipe: want.Recipe})
+	if err != nil {
+		return err
+	}
+	return p.Client.Create(ctx, &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: want.Name, Namespace: r.Namespace, Labels: objectLabels(r), OwnerReferences: ownerReferences(r),
+		},
+		Revision: want.Revision,
+		Data:     runtime.RawExtension{Raw: data},
+	}, client.FieldOwner(v1alpha1.FieldManager))
+}
+
+// mendRecord gives a record its labels and its owner back.
+func (p *Publisher) mendRecord(ctx context.Context, r *v1alpha1.HashRing, old *appsv1.ControllerRevision) error {
+	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: old.Namespace, Name: old.Name, ResourceVersion: old.ResourceVersion,
+		Labels: old.Labels, OwnerReferences: old.OwnerReferences,
+	}}
+	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
+	after := before.DeepCopy()
+	after.OwnerReferences = ownerReferences(r)
+	if after.Labels == nil {
+		after.Labels = map[string]string{}
+	}
+	maps.Copy(after.Labels, objectLabels(r))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return p.Client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldManager))
+}
+
+// DeleteRecords deletes records that are out of date. One that has been replaced since it was seen stays.
+func (p *Publisher) DeleteRecords(ctx context.Context, r *v1alpha1.HashRing, records []plan.Recorded) error {
+	var errs []error
+	for _, record := range records {
+		object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.Namespace, Name: record.Name, UID: record.UID,
+		}}
+		if err := client.IgnoreNotFound(p.deleteRecord(ctx, object)); err != nil {
+			errs = append(errs, fmt.Errorf("deleting ControllerRevision %s: %w", record.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Publisher) deleteRecord(ctx context.Context, record *appsv1.ControllerRevision) error {
+	return p.Client.Delete(ctx, record, client.Preconditions{UID: &record.UID})
+}
