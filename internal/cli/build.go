@@ -20,7 +20,9 @@ import (
 const buildLong = `Do the operator's whole job without a cluster: read the manifest of one HashRing,
 apply the defaults of its CRD, check it as the API server would, build the ring
 and write ring-a.snap, ring-b.snap and routing.json into a directory. The
-snapshot is the one that the operator publishes, byte for byte.
+snapshot is the one that the operator publishes, byte for byte. With V3 that
+depends on the ring before: the operator takes the one that it has published, this
+command the one of the directory.
 
 The files replace those of an earlier build of the same ring together, routing.json
 last; its generation grows by one when something changed, and nothing is written
@@ -112,13 +114,13 @@ func (o *buildOptions) run(ctx context.Context) error {
 
 func (o *buildOptions) build(hashRing *v1alpha1.HashRing) (*BuildReport, error) {
 	ref := plan.Ref{Namespace: hashRing.Namespace, Name: hashRing.Name}
-	desired, err := plan.Build(hashRing.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("HashRing %s/%s: %w", ref.Namespace, ref.Name, err)
-	}
 	dir, err := openOutputDir(o.dir, ref, o.force)
 	if err != nil {
 		return nil, err
+	}
+	desired, err := plan.BuildFrom(hashRing.Spec, dir.previous())
+	if err != nil {
+		return nil, fmt.Errorf("HashRing %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
 	publication, outcome, err := dir.plan(ref, desired)
 	if err != nil {
@@ -136,6 +138,7 @@ func (o *buildOptions) build(hashRing *v1alpha1.HashRing) (*BuildReport, error) 
 		Ring: ref.Namespace + "/" + ref.Name, Directory: o.dir, Outcome: outcome,
 		Generation: publication.Generation, Snapshot: describeRing(desired.Ring),
 	}
+	report.Snapshot.Warnings = append(describeWarnings(desired.Warnings), report.Snapshot.Warnings...)
 	for _, name := range slices.Sorted(slices.Values(outputOrder)) {
 		report.Files = append(report.Files, FileReport{
 			Name: name, Bytes: len(files[name]), Digest: ring.Digest(files[name]), Written: slices.Contains(written, name),

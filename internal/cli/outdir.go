@@ -37,8 +37,10 @@ var outputOrder = []string{routing.SlotB.FileName(), routing.SlotA.FileName(), r
 type outputDir struct {
 	path string
 	held map[string][]byte
-	// generation is that of the routing file that was held; 0 where there is none, or none that counts.
+	// generation is that of the routing file that was held, digest that of the ring it names; 0 and "" where there is none, or
+	// none that counts.
 	generation int64
+	digest     string
 }
 
 // openOutputDir reads what is there and, unless forced, refuses to replace anything that was not built for this ring.
@@ -81,8 +83,22 @@ func (d *outputDir) recognise(ref plan.Ref) error {
 	case file.UID != "":
 		return fmt.Errorf("%s was published by a cluster, for the HashRing of UID %s", path, file.UID)
 	}
-	d.generation = file.Generation
+	d.generation, d.digest = file.Generation, file.Stable.Digest
 	return nil
+}
+
+// previous returns the ring that was built for the same HashRing before, nil where it is not there
+// any more.
+func (d *outputDir) previous() *ring.Ring {
+	snapshot := d.held[routing.SlotA.FileName()]
+	if ring.Digest(snapshot) != d.digest {
+		return nil
+	}
+	r, err := ring.Open(snapshot)
+	if err != nil {
+		return nil
+	}
+	return r
 }
 
 // checkStray refuses a snapshot without a routing file, unless it is the one that is about to be written: then a build was

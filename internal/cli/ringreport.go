@@ -5,8 +5,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -30,6 +33,8 @@ type RingReport struct {
 	Sections []SectionReport `json:"sections"`
 	// Balance is that of the whole ring.
 	Balance BalanceReport `json:"balance"`
+	// Views are what a V3 ring is trimmed for, the worst balanced first.
+	Views []DeclaredViewReport `json:"views,omitempty"`
 	// Warnings are what is odd about the ring.
 	Warnings []WarningReport `json:"warnings,omitempty"`
 }
@@ -38,6 +43,18 @@ type RingReport struct {
 type AlgorithmReport struct {
 	Version         string `json:"version"`
 	PointsPerWeight int    `json:"pointsPerWeight"`
+	// WeightUnit is the weight that has that many points, MaxImbalance how far above its target a share may be: 0.01 is 1 %.
+	// Only V3 has them.
+	WeightUnit   int     `json:"weightUnit,omitempty"`
+	MaxImbalance float64 `json:"maxImbalance,omitempty"`
+}
+
+// DeclaredViewReport is a view that a V3 ring is trimmed for.
+type DeclaredViewReport struct {
+	// Features are those of the view, none for that of all backends.
+	Features       []string `json:"features"`
+	Backends       int      `json:"backends"`
+	MaxOverAverage float64  `json:"maxOverAverage"`
 }
 
 // BackendCounts counts backends: total is placed + drained.
@@ -78,13 +95,18 @@ func describeRing(r *ring.Ring) RingReport {
 	stats := r.Stats()
 	report := RingReport{
 		Digest:    r.Digest(),
-		Algorithm: AlgorithmReport{Version: r.Algorithm().Version.String(), PointsPerWeight: int(r.Algorithm().PointsPerWeight)},
+		Algorithm: describeAlgorithm(r.Algorithm()),
 		Identity:  r.Identity().String(),
 		Backends:  BackendCounts{Total: r.Len(), Placed: stats.Backends, Drained: r.Len() - stats.Backends},
 		Features:  r.Features(),
 		Points:    r.PointCount(), Bytes: len(r.Snapshot()),
 		Balance:  describeBalance(stats),
-		Warnings: describeWarnings(r),
+		Warnings: describeWarnings(plan.Warnings(r)),
+	}
+	for _, v := range plan.ViewBalances(r) {
+		report.Views = append(report.Views, DeclaredViewReport{
+			Features: append([]string{}, v.Features...), Backends: v.Backends, MaxOverAverage: round(v.MaxOverAverage, 6),
+		})
 	}
 	if report.Points > 0 {
 		report.BytesPerPoint = round(float64(report.Bytes)/float64(report.Points), 2)
@@ -103,10 +125,17 @@ func describeBalance(s ring.Stats) BalanceReport {
 	}
 }
 
-func describeWarnings(r *ring.Ring) []WarningReport {
+func describeAlgorithm(a ring.Algorithm) AlgorithmReport {
+	return AlgorithmReport{
+		Version: a.Version.String(), PointsPerWeight: int(a.PointsPerWeight),
+		WeightUnit: int(a.WeightUnit), MaxImbalance: round(float64(a.MaxImbalance)/1_000_000, 6),
+	}
+}
+
+func describeWarnings(warnings []v1alpha1.Warning) []WarningReport {
 	var list []WarningReport
-	for _, w := range r.Warnings() {
-		list = append(list, WarningReport{Reason: w.Kind.String(), Message: w.Message})
+	for _, w := range warnings {
+		list = append(list, WarningReport{Reason: string(w.Reason), Message: w.Message})
 	}
 	return list
 }
@@ -114,7 +143,7 @@ func describeWarnings(r *ring.Ring) []WarningReport {
 // header prints what a ring is, as lines of a name and a value.
 func (r RingReport) header(w io.Writer) {
 	printf(w, "digest\t%s\n", r.Digest)
-	printf(w, "algorithm\t%s, %d points for each unit of weight\n", r.Algorithm.Version, r.Algorithm.PointsPerWeight)
+	printf(w, "algorithm\t%s, %s\n", r.Algorithm.Version, pointsText(r.Algorithm))
 	printf(w, "identity\t%s\n", r.Identity)
 	drained := ""
 	if r.Backends.Drained > 0 {
@@ -122,12 +151,31 @@ func (r RingReport) header(w io.Writer) {
 	}
 	printf(w, "backends\t%d%s\n", r.Backends.Total, drained)
 	printf(w, "features\t%s\n", dash(strings.Join(r.Features, ", ")))
+	if len(r.Views) > 0 {
+		printf(w, "views\t%d trimmed, the worst is %s with max/avg %.3f\n", len(r.Views), viewName(r.Views[0].Features), r.Views[0].MaxOverAverage)
+	}
 	printf(w, "points\t%d\n", r.Points)
 	parts := make([]string, len(r.Sections))
 	for i, s := range r.Sections {
 		parts[i] = fmt.Sprintf("%s %d", s.Name, s.Bytes)
 	}
 	printf(w, "bytes\t%d, %.2f a point (%s)\n", r.Bytes, r.BytesPerPoint, strings.Join(parts, ", "))
+}
+
+// pointsText says how many points there are, and what they are trimmed to.
+func pointsText(a AlgorithmReport) string {
+	if a.WeightUnit == 0 {
+		return fmt.Sprintf("%d points for each unit of weight", a.PointsPerWeight)
+	}
+	return fmt.Sprintf("%d points for a weight of %d, trimmed to %s above the share",
+		a.PointsPerWeight, a.WeightUnit, plan.FormatImbalance(uint32(math.Round(a.MaxImbalance*1_000_000))))
+}
+
+func viewName(features []string) string {
+	if len(features) == 0 {
+		return "that of all backends"
+	}
+	return strings.Join(features, ",")
 }
 
 // table prints the balance beside what theory expects.
