@@ -85,6 +85,22 @@ var _ = Describe("the installed operator", func() {
 		Expect(before["restarted"]).To(BeNumerically(">=", 8), "the count would miss a write") // The record, 3 claims, 3 applies, the status.
 	})
 
+	It("does not even see the objects of others", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "seen", 3)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		watched := map[string]bool{}
+		for _, event := range auditEvents() {
+			if ref := event.ObjectRef; ref.Resource == "configmaps" || ref.Resource == "controllerrevisions" {
+				if event.Verb == "list" || event.Verb == "watch" {
+					Expect(event.RequestURI).To(ContainSubstring("labelSelector=app.kubernetes.io%2Fmanaged-by%3Dringwright"))
+					watched[ref.Resource] = true
+				}
+			}
+		}
+		Expect(watched).To(HaveLen(2))
+	})
+
 	It("is shown by kubectl get with the columns that matter", func(ctx SpecContext) {
 		r := newRing(newNamespace(ctx), "shown", 3)
 		Expect(admin.Create(ctx, r)).To(Succeed())

@@ -330,15 +330,16 @@ func run(name string, args ...string) {
 // checkPublication checks what pods and people see of a published ring against its spec and status.
 func checkPublication(ctx context.Context, r *v1alpha1.HashRing) {
 	GinkgoHelper()
-	want, err := plan.Build(r.Spec)
-	Expect(err).NotTo(HaveOccurred())
 	cms := published(ctx, r)
 
 	snapshot := cms["a"].BinaryData["ring-a.snap"]
-	Expect(snapshot).To(Equal(want.Ring.Snapshot()))
 	opened, err := ring.Open(snapshot)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(opened.Verify()).To(Succeed())
+	want, err := plan.BuildFrom(r.Spec, opened)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(snapshot).To(Equal(want.Ring.Snapshot()))
+	checkRecord(ctx, r, opened)
 	Expect(cms["b"].BinaryData).To(Equal(map[string][]byte{"ring-b.snap": ring.EmptySlot()}))
 	file, err := routing.Parse([]byte(cms["routing"].Data["routing.json"]))
 	Expect(err).NotTo(HaveOccurred())

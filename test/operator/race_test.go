@@ -21,10 +21,11 @@ import (
 )
 
 var _ = Describe("two writers", func() {
-	It("lose nothing when two operators race", func(ctx SpecContext) {
+	DescribeTable("lose nothing when two operators race", func(ctx SpecContext, version v1alpha1.AlgorithmVersion) {
 		second := startManager(manager.Options{Concurrency: 2}) // Without leader election: a split brain.
 		defer second.stop()
 		r := newRing(newNamespace(ctx), "raced", 3)
+		r.Spec.Algorithm.Version = version
 		history := watchRouting(ctx, r)
 		Expect(admin.Create(ctx, r)).To(Succeed())
 		last := 0
@@ -39,7 +40,10 @@ var _ = Describe("two writers", func() {
 		}).Should(Succeed())
 		checkPublication(ctx, settled(ctx, r, v1alpha1.ReasonRingPublished))
 		history()
-	})
+	},
+		Entry("over V2", v1alpha1.AlgorithmV2),
+		Entry("over V3, where the one before decides too", v1alpha1.AlgorithmV3),
+	)
 })
 
 // watchRouting watches the routing file of r; the function that it returns checks what was seen: generations never go
