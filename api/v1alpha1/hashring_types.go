@@ -73,7 +73,7 @@ type HashRingSpec struct {
 	Identity Identity `json:"identity,omitempty"`
 
 	// backends are the servers on the ring, at most 4096, each name once. Their order has no effect. Adding or removing
-	// one moves only the keys that it gains or leaves; without any backend of a weight above 0 the last good ring stays
+	// one moves only the keys that it gains or leaves, and with V3 a few besides, to keep the others within their limit; without any backend of a weight above 0 the last good ring stays
 	// published.
 	// +optional
 	// +listType=atomic
@@ -82,8 +82,8 @@ type HashRingSpec struct {
 	Backends []Backend `json:"backends,omitempty"`
 
 	// features are named selectors over the labels of backends, at most 12. A reader that asks for features is answered
-	// only with backends that have all of them. They add one bit a backend to the snapshot and move no key of readers
-	// that do not ask for them.
+	// only with backends that have all of them. They add one bit a backend to the snapshot, and with V3 what is trimmed in
+	// their views; they move no key of readers that do not ask for them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -243,8 +243,8 @@ type Backend struct {
 	Port *int32 `json:"port,omitempty"`
 
 	// weight is the backend's part of the keys relative to the other backends', 0 to 1000000, default 1. A backend has
-	// pointsPerWeight points for each unit. 0 drains it: it stays in the snapshot's table and owns nothing. A change
-	// moves keys to or from this backend only.
+	// pointsPerWeight points for each unit, with V3 for each weightUnit. 0 drains it: it stays in the snapshot's table and
+	// owns nothing. A change moves keys to or from this backend, and with V3 a few between others.
 	// +optional
 	// +default=1
 	// +kubebuilder:validation:Minimum=0

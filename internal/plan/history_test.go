@@ -40,18 +40,19 @@ func (c *cluster) previous() *ring.Ring {
 	if c.ring.Spec.Algorithm.Version != v1alpha1.AlgorithmV3 {
 		return nil
 	}
-	for _, source := range plan.Sources(c.ring.Status, c.seen) {
-		snapshot := c.slot
-		if source.Record != nil {
-			snapshot = c.recipes[source.Record.Name]
-		}
-		r, err := ring.Open(snapshot)
-		if err != nil {
-			c.t.Fatalf("source %+v: %v", source, err)
-		}
-		return r
+	sources := plan.Sources(c.ring.Status, c.seen)
+	if len(sources) == 0 {
+		return nil
 	}
-	return nil
+	snapshot := c.slot
+	if record := sources[0].Record; record != nil {
+		snapshot = c.recipes[record.Name]
+	}
+	r, err := ring.Open(snapshot)
+	if err != nil {
+		c.t.Fatalf("source %+v: %v", sources[0], err)
+	}
+	return r
 }
 
 func (c *cluster) records() []string {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -79,6 +80,19 @@ var _ = Describe("a record", func() {
 			settled(ctx, r, v1alpha1.ReasonRingPublished)
 		}
 		Expect(recordsOf(ctx, r)).To(And(HaveLen(2), HaveKey("kept-3"), HaveKey("kept-4")))
+	})
+
+	It("fits where the snapshot fits", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "largest", 4096)
+		r.Spec.Identity, r.Spec.Algorithm.PointsPerWeight = v1alpha1.IdentityNGINX, 1
+		label := strings.Repeat("x", 58)
+		for i := range r.Spec.Backends {
+			r.Spec.Backends[i].Address = fmt.Sprintf("c%d.%s.%s.%s.%s", i, label, label, label, label)
+		}
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		Expect(got.Status.Snapshot.Bytes).To(BeNumerically(">", 1_000_000))
+		checkPublication(ctx, got)
 	})
 
 	DescribeTable("comes back when somebody", func(ctx SpecContext, damage func(context.Context, *appsv1.ControllerRevision)) {

@@ -22,8 +22,8 @@ type BackendApplyConfiguration struct {
 	// backend; with Name none.
 	Port *int32 `json:"port,omitempty"`
 	// weight is the backend's part of the keys relative to the other backends', 0 to 1000000, default 1. A backend has
-	// pointsPerWeight points for each unit. 0 drains it: it stays in the snapshot's table and owns nothing. A change
-	// moves keys to or from this backend only.
+	// pointsPerWeight points for each unit, with V3 for each weightUnit. 0 drains it: it stays in the snapshot's table and
+	// owns nothing. A change moves keys to or from this backend, and with V3 a few between others.
 	Weight *int32 `json:"weight,omitempty"`
 	// labels are what features select by, at most 32, keys of at most 317 and values of at most 63 characters. A change
 	// moves keys only for readers that ask for a feature which the backend gains or loses by it.

@@ -20,12 +20,12 @@ type HashRingSpecApplyConfiguration struct {
 	// changed, because every key would move; make a new HashRing instead.
 	Identity *apiv1alpha1.Identity `json:"identity,omitempty"`
 	// backends are the servers on the ring, at most 4096, each name once. Their order has no effect. Adding or removing
-	// one moves only the keys that it gains or leaves; without any backend of a weight above 0 the last good ring stays
+	// one moves only the keys that it gains or leaves, and with V3 a few besides, to keep the others within their limit; without any backend of a weight above 0 the last good ring stays
 	// published.
 	Backends []BackendApplyConfiguration `json:"backends,omitempty"`
 	// features are named selectors over the labels of backends, at most 12. A reader that asks for features is answered
-	// only with backends that have all of them. They add one bit a backend to the snapshot and move no key of readers
-	// that do not ask for them.
+	// only with backends that have all of them. They add one bit a backend to the snapshot, and with V3 what is trimmed in
+	// their views; they move no key of readers that do not ask for them.
 	Features []FeatureApplyConfiguration `json:"features,omitempty"`
 	// views says for which sets of features V3 trims the ring: All (what an absent field means), for every combination of
 	// the features, of which there may be 6 at most, as they make 64 views; or Listed, for those in viewList. The view of all
