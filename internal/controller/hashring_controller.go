@@ -127,7 +127,7 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 // records of rings that nobody will go back to are deleted.
 func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing, seen publish.Seen, d plan.Decision) error {
 	if d.Record != nil {
-		if err := r.Publisher.WriteRecord(ctx, ring, *d.Record); err != nil {
+		if err := r.Publisher.WriteRecord(ctx, ring, seen, *d.Record); err != nil {
 			return err
 		}
 	}

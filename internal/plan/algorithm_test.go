@@ -5,6 +5,7 @@ package plan_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -271,6 +272,22 @@ func TestWhatFitsFitsV3(t *testing.T) {
 				t.Errorf("much more than the proposed %d fits: %d", proposed, row.more(proposed))
 			}
 		})
+	}
+}
+
+// TestTooLargeIsRefusedBeforeTrimming: a million points in 64 views would take many seconds, only to be refused.
+func TestTooLargeIsRefusedBeforeTrimming(t *testing.T) {
+	s := trimmed(4096, 6)
+	s.Algorithm.PointsPerWeight = 250
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := plan.Build(s)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "has 1024000 points") {
+		t.Error(err)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {
+		t.Errorf("%d bytes were allocated, so the points were built", allocated)
 	}
 }
 

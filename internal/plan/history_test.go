@@ -90,6 +90,47 @@ func moved(t *testing.T, from, to *ring.Ring) float64 {
 	return float64(ring.Compare(a, b).Total) / ring.KeySpace
 }
 
+// TestSources: what is published comes before what was, and what was never published not at all.
+func TestSources(t *testing.T) {
+	recorded := func(revision int64, digest string) plan.Recorded {
+		return plan.Recorded{Revision: revision, Object: plan.Object{Name: fmt.Sprint("r", revision), Holder: plan.Ours, FileDigest: digest}}
+	}
+	foreign := recorded(3, "three")
+	foreign.Holder = plan.Foreign
+	status := v1alpha1.HashRingStatus{Active: &v1alpha1.ActiveRing{Revision: 3, Digest: "three"}}
+	for name, row := range map[string]struct {
+		status  v1alpha1.HashRingStatus
+		slot    string
+		history []plan.Recorded
+		want    string
+	}{
+		"nothing":                 {v1alpha1.HashRingStatus{}, "", nil, ""},
+		"all there":               {status, "three", []plan.Recorded{recorded(2, "two"), recorded(3, "three")}, "r3 slot r2"},
+		"a record never used":     {status, "three", []plan.Recorded{recorded(3, "three"), recorded(4, "four")}, "r3 slot"},
+		"another slot":            {status, "x", []plan.Recorded{recorded(2, "two"), recorded(3, "three")}, "r3 r2"},
+		"no record":               {status, "three", []plan.Recorded{recorded(1, "one"), recorded(2, "two")}, "slot r2 r1"},
+		"a record that was faked": {status, "three", []plan.Recorded{recorded(2, "two"), recorded(3, "x")}, "slot r3 r2"},
+		"somebody else's record":  {status, "three", []plan.Recorded{recorded(2, "two"), foreign}, "slot r2"},
+		"an older ring like it":   {status, "x", []plan.Recorded{recorded(1, "three"), recorded(2, "two")}, "r1 r2"},
+		"records alone":           {v1alpha1.HashRingStatus{}, "", []plan.Recorded{recorded(2, "two"), recorded(3, "three")}, "r3 r2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := plan.Observation{SlotA: plan.Object{FileDigest: row.slot}, History: row.history}
+			var got []string
+			for _, source := range plan.Sources(row.status, seen) {
+				if source.Record == nil {
+					got = append(got, "slot")
+					continue
+				}
+				got = append(got, source.Record.Name)
+			}
+			if strings.Join(got, " ") != row.want {
+				t.Errorf("%v, want %s", got, row.want)
+			}
+		})
+	}
+}
+
 // TestSmallChangesMoveLittle: trims stick, so one backend more moves about what it must, and not what trimming anew would.
 func TestSmallChangesMoveLittle(t *testing.T) {
 	c := newCluster(t, trimmed(100, 2))

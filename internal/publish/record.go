@@ -111,14 +111,14 @@ func (e *TakenError) Error() string {
 
 // WriteRecord brings a record into the cluster. The error is a [TakenError] where somebody else has its name; a conflict or
 // an object that exists already mean that what was seen is out of date.
-func (p *Publisher) WriteRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
-	if err := p.writeRecord(ctx, r, want); err != nil {
+func (p *Publisher) WriteRecord(ctx context.Context, r *v1alpha1.HashRing, seen Seen, want plan.Record) error {
+	if err := p.writeRecord(ctx, r, seen, want); err != nil {
 		return fmt.Errorf("writing ControllerRevision %s: %w", want.Name, err)
 	}
 	return nil
 }
 
-func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
+func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, seen Seen, want plan.Record) error {
 	exists := p.createRecord(ctx, r, want)
 	if !apierrors.IsAlreadyExists(exists) {
 		return exists
@@ -130,20 +130,22 @@ func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, want 
 	if _, err := StripRecord(old); err != nil {
 		return err
 	}
-	switch seen := describeRecord(r, old); {
-	case seen.Holder != plan.Ours:
+	decidedOn := slices.ContainsFunc(seen.History, func(o plan.Recorded) bool { return o.UID == old.UID })
+	switch now := describeRecord(r, old); {
+	case now.Holder != plan.Ours:
 		return &TakenError{Kind: "ControllerRevision", Namespace: r.Namespace, Name: want.Name}
-	case !seen.Holds(want):
+	case now.MetadataIntact && !decidedOn:
+		return exists // The cache is behind, and so is the decision.
+	case !now.Holds(want):
 		// Its data cannot be changed. That it has others means that somebody made it by hand: what is published has a number
 		// that no other ring was ever recorded under.
 		if err := p.deleteRecord(ctx, old); err != nil {
 			return err
 		}
 		return p.createRecord(ctx, r, want)
-	case !seen.MetadataIntact:
+	default:
 		return p.mendRecord(ctx, r, old)
 	}
-	return exists // The cache is behind.
 }
 
 // createRecord makes a record with all that it holds, and fails where there is one.

@@ -278,6 +278,9 @@ var _ = Describe("a crash over a trimmed ring", func() {
 					}
 					return nil
 				})
+				if len(crashed.writes) > 0 {
+					Expect(crashed.writes[0]).To(Equal(fmt.Sprintf("create %s-%d", r.Name, i+1)), "the record comes first")
+				}
 				most = max(most, min(len(crashed.writes), survives+1))
 				reconcileUntilQuiet(ctx, r)
 				Expect(slotRing(ctx, r).Snapshot()).To(Equal(want[i]), "step %d", i)
