@@ -92,7 +92,7 @@ type WarningReport struct {
 }
 
 func describeRing(r *ring.Ring) RingReport {
-	stats := r.Stats()
+	stats, views := r.Stats(), plan.ViewBalances(r)
 	report := RingReport{
 		Digest:    r.Digest(),
 		Algorithm: describeAlgorithm(r.Algorithm()),
@@ -101,9 +101,9 @@ func describeRing(r *ring.Ring) RingReport {
 		Features:  r.Features(),
 		Points:    r.PointCount(), Bytes: len(r.Snapshot()),
 		Balance:  describeBalance(stats),
-		Warnings: describeWarnings(plan.Warnings(r)),
+		Warnings: describeWarnings(plan.Warnings(r, views)),
 	}
-	for _, v := range plan.ViewBalances(r) {
+	for _, v := range views {
 		report.Views = append(report.Views, DeclaredViewReport{
 			Features: append([]string{}, v.Features...), Backends: v.Backends, MaxOverAverage: round(v.MaxOverAverage, 6),
 		})

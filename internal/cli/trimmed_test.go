@@ -69,6 +69,12 @@ func TestBuildAgainTrims(t *testing.T) {
 	if report, _ := verifyOf(t, "--dir", "trimmed", "-f", "trimmed.yaml"); report.OK {
 		t.Error("another weight gives the published ring")
 	}
+	replace(t, "trimmed.yaml", "weight: 1001", "weight: 1000")
+
+	remove(t, "trimmed/ring-a.snap")
+	if report := buildOf(t, "-f", "trimmed.yaml", "-o", "trimmed"); report.Outcome != BuildUpdated || read(t, "trimmed/ring-a.snap") != read(t, "fresh/ring-a.snap") {
+		t.Errorf("without the ring before: outcome %s", report.Outcome)
+	}
 }
 
 func TestBuildWarnsOfTheSpec(t *testing.T) {

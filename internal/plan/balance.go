@@ -62,10 +62,8 @@ func overLimit(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
 	return list
 }
 
-// Warnings returns what is odd about a ring, whatever its spec.
-func Warnings(r *ring.Ring) []v1alpha1.Warning { return warnings(r, ViewBalances(r)) }
-
-func warnings(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
+// Warnings returns what is odd about a ring with these [ViewBalances], whatever its spec.
+func Warnings(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
 	var list []v1alpha1.Warning
 	for _, w := range r.Warnings() {
 		list = append(list, v1alpha1.Warning{Reason: v1alpha1.WarningReason(w.Kind.String()), Message: w.Message})

@@ -137,7 +137,7 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		WorstView:              worstView(views),
 	}
 	s.Routing = &v1alpha1.Routing{Generation: p.Generation, Digest: p.RoutingDigest}
-	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), warnings(r, views)...))
+	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), Warnings(r, views)...))
 }
 
 func activeAlgorithm(a ring.Algorithm) v1alpha1.ActiveAlgorithm {
