@@ -202,7 +202,7 @@ type Warning struct {
 	// +required
 	Reason WarningReason `json:"reason"`
 
-	// message names the backends and says what would mend it, in at most 1024 characters.
+	// message names the backends, the view or the fields and says what would mend it, in at most 1024 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`

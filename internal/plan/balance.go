@@ -55,7 +55,7 @@ func overLimit(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
 		}
 		list = append(list, v1alpha1.Warning{
 			Reason: v1alpha1.WarningImbalanceOverLimit,
-			Message: fmt.Sprintf("in %s the busiest of %d backends stays %s%% above its share: trimming cannot bring it within spec.algorithm.maxImbalance %s",
+			Message: fmt.Sprintf("in %s the busiest of %d backends stays %s%% above its share: trimming cannot bring it within spec.algorithm.maxImbalance %s, and more points for each unit of weight may",
 				name, v.Backends, decimal((v.MaxOverAverage-1)*100, 4), FormatImbalance(limit)),
 		})
 	}

@@ -15,7 +15,7 @@ import (
 type WarningApplyConfiguration struct {
 	// reason is the machine-readable cause.
 	Reason *apiv1alpha1.WarningReason `json:"reason,omitempty"`
-	// message names the backends and says what would mend it, in at most 1024 characters.
+	// message names the backends, the view or the fields and says what would mend it, in at most 1024 characters.
 	Message *string `json:"message,omitempty"`
 }
 
