@@ -124,19 +124,23 @@ func (o *buildOptions) build(hashRing *v1alpha1.HashRing) (*BuildReport, error) 
 	if err != nil {
 		return nil, fmt.Errorf("HashRing %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
+	opened, err := desired.Ring.Open()
+	if err != nil {
+		return nil, fmt.Errorf("HashRing %s/%s: opening what was built: %w", ref.Namespace, ref.Name, err)
+	}
 	files := publication.Files()
 	if err := dir.checkStray(files); err != nil && !o.force {
 		return nil, err
 	}
-	written := dir.differing(files)
-	if err := dir.write(files); err != nil {
+	written := dir.differing(publication)
+	if err := dir.write(publication); err != nil {
 		return nil, fmt.Errorf("writing to %s: %w", o.dir, err)
 	}
 	report := &BuildReport{
 		Ring: ref.Namespace + "/" + ref.Name, Directory: o.dir, Outcome: outcome,
-		Generation: publication.Generation, Snapshot: describeRing(desired.Ring),
+		Generation: publication.Generation, Snapshot: describeRing(opened),
 	}
-	for _, name := range slices.Sorted(slices.Values(outputOrder)) {
+	for _, name := range slices.Sorted(slices.Values(publication.FileNames())) {
 		report.Files = append(report.Files, FileReport{
 			Name: name, Bytes: len(files[name]), Digest: ring.Digest(files[name]), Written: slices.Contains(written, name),
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
+	"github.com/ringwright/ringwright/internal/ringcache"
 )
 
 // nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
@@ -31,6 +32,7 @@ const nameRecheck = 30 * time.Second
 type HashRingReconciler struct {
 	Client    client.Client
 	Publisher *publish.Publisher
+	Rings     *ringcache.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 
@@ -41,13 +43,14 @@ type HashRingReconciler struct {
 // and from live, the API server.
 func NewHashRingReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *HashRingReconciler {
 	return &HashRingReconciler{
-		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Recorder: recorder, Clock: clock, conflicts: newLimiter(),
+		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Rings: ringcache.New(), Recorder: recorder, Clock: clock,
+		conflicts: newLimiter(),
 	}
 }
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=list;watch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile drives one HashRing towards its spec: observe, plan, apply, report.
@@ -103,8 +106,12 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 		out.failure = err
 		return out
 	}
-	out.decision = plan.Decide(ring, seen.Observation, out.now)
+	out.decision = plan.Decide(ring, r.Rings.Build, seen.Observation, out.now)
 	out.failure = r.Publisher.Write(ctx, ring, seen, out.decision.Writes)
+	if deletes := out.decision.Deletes; len(deletes) > 0 {
+		out.failure = r.Publisher.Delete(ctx, ring, seen, deletes) // There were no writes that could have failed.
+		log.FromContext(ctx).Info("Deleting chunks that spec no longer asks for", "configMaps", deletes)
+	}
 	if p := out.decision.Publication; out.failure == nil && len(out.decision.Writes) > 0 && out.decision.Wait == 0 {
 		message := "Published"
 		if out.decision.Restores {

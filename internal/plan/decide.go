@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // DefaultMinInterval is spec.publication.minInterval where spec does not set it; the schema has the same default.
@@ -31,7 +32,7 @@ type Object struct {
 	Holder Holder
 	// ContentDigest is the digest of the payload that is there, not what an annotation says of it.
 	ContentDigest string
-	// FileDigest is the digest of the file that is there, of slot a or routing.json; "" for slot b.
+	// FileDigest is the digest of the routing.json that is there; "" for the others.
 	FileDigest  string
 	Annotations map[string]string
 	// MetadataIntact says that labels and owner reference are as they shall be.
@@ -51,13 +52,25 @@ func (o Object) matches(cm ConfigMap) bool {
 	return true
 }
 
+// intact says that the payload is the one that was published with the annotations.
+func (o Object) intact() bool {
+	return o.ContentDigest == o.Annotations[v1alpha1.AnnotationContentDigest]
+}
+
 // Observation is what the cluster holds of one ring.
 type Observation struct {
 	SlotA, SlotB, Routing Object
+	// Chunks are the further ConfigMaps of both slots: those that spec asks for, and those of an earlier spec that are
+	// still there.
+	Chunks []Object
+}
+
+func (o Observation) all() []Object {
+	return append([]Object{o.SlotA, o.SlotB, o.Routing}, o.Chunks...)
 }
 
 func (o Observation) find(name string) Object {
-	for _, object := range []Object{o.SlotA, o.SlotB, o.Routing} {
+	for _, object := range o.all() {
 		if object.Name == name {
 			return object
 		}
@@ -76,16 +89,20 @@ type Decision struct {
 	Publication *Publication
 	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. Empty with Wait.
 	Writes []ConfigMap
+	// Deletes are the names of ConfigMaps of ours that an earlier spec asked for. There are none before the cluster holds all
+	// of Publication, so that the routing file that is there does not name them.
+	Deletes []string
 	// Restores says that Writes only brings back what was published before and has been edited or deleted since.
 	Restores bool
 	// LastGoodIntact says that the ring in status.active is in the cluster as it was published.
 	LastGoodIntact bool
 }
 
-// Decide plans the next step for a HashRing from its spec and status and what was seen of its publication.
-func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
-	d := Decision{LastGoodIntact: lastGoodIntact(r.Status, seen)}
-	desired, err := Build(r.Spec)
+// Decide plans the next step for a HashRing from its spec and status and what was seen of its publication. The ring comes
+// from build, which is [BuildRing] or remembers what that returned.
+func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.Time) Decision {
+	d := Decision{LastGoodIntact: lastGoodIntact(r, seen)}
+	desired, err := buildWith(build, r.Spec)
 	if err == nil {
 		err = conflict(r, seen)
 	}
@@ -102,15 +119,52 @@ func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
 			d.Writes = append(d.Writes, cm)
 		}
 	}
-	d.Restores = published(r.Status, d.Publication, desired)
-	if len(d.Writes) > 0 && !d.Restores && d.LastGoodIntact {
+	old := published(r.Status, d.Publication, desired)
+	d.Restores = old && r.Status.ObservedGeneration == r.Generation // Else it can be chunks that are new.
+	switch {
+	case len(d.Writes) == 0:
+		d.Deletes = leftovers(d.Publication, seen)
+	case !old && d.LastGoodIntact:
 		d.Wait = wait(r, now)
 	}
 	if d.Wait > 0 {
-		// Slot b is the same in both publications, and pods that mount it cannot start without it.
-		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return cm.Name != seen.SlotB.Name })
+		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return !writableBefore(r, seen, cm.Name) })
 	}
 	return d
+}
+
+// writableBefore says whether a ConfigMap can be written before the publication that it is part of: it is missing, so that
+// pods which mount it cannot start, and the routing file that is published does not name it.
+func writableBefore(r *v1alpha1.HashRing, seen Observation, name string) bool {
+	return seen.find(name).Holder == Nobody && name != seen.Routing.Name && !slices.Contains(activeChunks(r), name)
+}
+
+// activeChunks returns the names of the ConfigMaps that the ring in status.active is in; none where there is no such ring.
+func activeChunks(r *v1alpha1.HashRing) []string {
+	if r.Status.Active == nil {
+		return nil
+	}
+	count := 1
+	if s := r.Status.Snapshot; s != nil {
+		count = max(int(s.Chunks), 1) // It is 0 in a status of an older version.
+	}
+	var names []string
+	for chunk := range count {
+		names = append(names, ChunkName(r.Name, routing.Slot(r.Status.Active.Slot), chunk))
+	}
+	return names
+}
+
+// leftovers returns the names of what is ours and no part of p.
+func leftovers(p *Publication, seen Observation) []string {
+	var names []string
+	for _, o := range seen.Chunks {
+		wanted := slices.ContainsFunc(p.ConfigMaps, func(cm ConfigMap) bool { return cm.Name == o.Name })
+		if o.Holder == Ours && !wanted {
+			names = append(names, o.Name)
+		}
+	}
+	return names
 }
 
 // wait returns how long a publication has to wait for the one before it to be minInterval old. A publication in the
@@ -131,10 +185,19 @@ func asRefusal(err error) *Refusal {
 	return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()}
 }
 
+// Names returns the names of all ConfigMaps that are published for r.
+func Names(r *v1alpha1.HashRing) []string {
+	names := []string{RoutingName(r.Name)}
+	for chunk := range chunks(r.Spec) {
+		names = append(names, ChunkName(r.Name, routing.SlotA, chunk), ChunkName(r.Name, routing.SlotB, chunk))
+	}
+	return names
+}
+
 // conflict refuses to publish while a name is taken. Nothing at all is written then: half a publication helps nobody.
 func conflict(r *v1alpha1.HashRing, seen Observation) error {
-	for _, o := range []Object{seen.SlotA, seen.SlotB, seen.Routing} {
-		if o.Holder == Foreign {
+	for _, name := range Names(r) {
+		if o := seen.find(name); o.Holder == Foreign {
 			return refusef(v1alpha1.ReasonNameConflict,
 				"ConfigMap %s/%s exists and was not made by Ringwright: delete or rename it, or rename the HashRing", r.Namespace, o.Name)
 		}
@@ -155,13 +218,14 @@ func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publicati
 	return Render(ref, d, revision, generation+1)
 }
 
-// nextRevision returns the last revision where its digest is the same, otherwise the one after it.
+// nextRevision returns the last revision where its digest is the same, otherwise the one after it. The first chunk of the
+// slot speaks for all: it is the first to be written.
 func nextRevision(s v1alpha1.HashRingStatus, digest string, slot Object) int64 {
-	last, lastDigest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.FileDigest
-	if slot.FileDigest != slot.Annotations[v1alpha1.AnnotationDigest] {
+	last, lastDigest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.Annotations[v1alpha1.AnnotationDigest]
+	if !slot.intact() {
 		last = 0 // Edited.
 	}
-	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == slot.FileDigest) {
+	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == lastDigest) {
 		last, lastDigest = a.Revision, a.Digest
 	}
 	if last > 0 && lastDigest == digest {
@@ -174,21 +238,30 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, slot Object) int64 {
 //
 // As with the revision, the status knows. What is published is believed where it is newer, because a status was lost, was
 // not written before a crash, or is still behind in the cache; and only where it was not edited.
-func lastGeneration(s v1alpha1.HashRingStatus, routing Object) (int64, string) {
-	last := number(routing.Annotations, v1alpha1.AnnotationGeneration)
-	if routing.ContentDigest != routing.Annotations[v1alpha1.AnnotationContentDigest] {
+func lastGeneration(s v1alpha1.HashRingStatus, file Object) (int64, string) {
+	last := number(file.Annotations, v1alpha1.AnnotationGeneration)
+	if !file.intact() {
 		last = 0
 	}
-	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == routing.FileDigest) {
+	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == file.FileDigest) {
 		return known.Generation, known.Digest
 	}
-	return last, routing.FileDigest
+	return last, file.FileDigest
 }
 
-// lastGoodIntact compares what is there with what the status says was published.
-func lastGoodIntact(s v1alpha1.HashRingStatus, seen Observation) bool {
-	return s.Active != nil && s.Routing != nil &&
-		seen.SlotA.FileDigest == s.Active.Digest && seen.Routing.FileDigest == s.Routing.Digest
+// lastGoodIntact compares what is there with what the status says was published. Of the snapshot only chunks are known, so
+// their annotations say what they are parts of; readers compare the digest of the whole.
+func lastGoodIntact(r *v1alpha1.HashRing, seen Observation) bool {
+	s := r.Status
+	if s.Active == nil || s.Routing == nil || seen.Routing.FileDigest != s.Routing.Digest {
+		return false
+	}
+	for _, name := range activeChunks(r) {
+		if o := seen.find(name); o.Holder != Ours || !o.intact() || o.Annotations[v1alpha1.AnnotationDigest] != s.Active.Digest {
+			return false
+		}
+	}
+	return true
 }
 
 // published says that p is what the status says was published.

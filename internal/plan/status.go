@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 // The schema's bounds of status.warnings and its messages.
@@ -132,6 +131,7 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 	s.Snapshot = &v1alpha1.SnapshotSize{
 		Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
 		BytesPerPoint: decimal(float64(len(r.Snapshot()))/float64(r.PointCount()), 2),
+		Encoding:      r.Encoding(), Chunks: int32(len(r.Chunks())), BudgetUsed: budgetUsed(len(r.Snapshot()), d.Desired.Chunks),
 	}
 	s.Balance = &v1alpha1.Balance{
 		MaxOverAverage:         decimal(stats.MaxOverAverage, 3),
@@ -142,6 +142,12 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 	s.Warnings = warnings(r)
 }
 
+// budgetUsed rounds up: what does not fit any more has 101%.
+func budgetUsed(bytes, chunks int) string {
+	budget := chunks * ChunkBytes
+	return strconv.Itoa((bytes*100+budget-1)/budget) + "%"
+}
+
 // decimal rounds by itself: the last binary digits of the statistics may differ between architectures.
 func decimal(x float64, digits int) string {
 	scale := math.Pow10(digits)
@@ -149,7 +155,7 @@ func decimal(x float64, digits int) string {
 }
 
 // warnings returns the ring's warnings as far as the status has room; the last one then counts the rest.
-func warnings(r *ring.Ring) []v1alpha1.Warning {
+func warnings(r *Ring) []v1alpha1.Warning {
 	var list []v1alpha1.Warning
 	all := r.Warnings()
 	for i, w := range all {

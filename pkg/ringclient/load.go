@@ -115,7 +115,7 @@ func checkSuccession(file routing.File, shown string, current *State) error {
 
 // openSlot reads the snapshot that ref names and verifies that it is that one.
 func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing, error) {
-	snapshot, shown, err := m.ReadSlot(ref.Slot, limit)
+	snapshot, shown, err := m.ReadSnapshot(ref, limit)
 	if err := readError(shown, err); err != nil {
 		return nil, err
 	}
@@ -125,11 +125,8 @@ func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing
 			Err: fmt.Errorf("%w; %s names %s", ring.ErrEmptySlot, routing.FileName, ref.Digest),
 		}
 	}
-	if digest := ring.Digest(snapshot); digest != ref.Digest {
-		return nil, &LoadError{
-			Reason: ReasonDigest, File: shown, Value: digest, Limit: ref.Digest,
-			Err: fmt.Errorf("its digest is %s, %s names %s", digest, routing.FileName, ref.Digest),
-		}
+	if err := checkDigest(snapshot, shown, ref); err != nil {
+		return nil, err
 	}
 	r, err := ring.Open(snapshot)
 	if err != nil {
@@ -146,4 +143,20 @@ func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing
 		return nil, &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
 	}
 	return &loadedRing{ring: r, digest: ref.Digest, views: views}, nil
+}
+
+// checkDigest says whether a snapshot is the one that ref names.
+func checkDigest(snapshot []byte, shown string, ref routing.Reference) error {
+	digest := ring.Digest(snapshot)
+	if digest == ref.Digest {
+		return nil
+	}
+	whole := "its digest"
+	if ref.Chunks > 0 {
+		whole = "the digest of it and all chunks up to " + ref.Slot.ChunkFileName(ref.Chunks-1)
+	}
+	return &LoadError{
+		Reason: ReasonDigest, File: shown, Value: digest, Limit: ref.Digest,
+		Err: fmt.Errorf("%s is %s, %s names %s", whole, digest, routing.FileName, ref.Digest),
+	}
 }

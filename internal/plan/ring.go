@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+// ChunkBytes is how much a ConfigMap takes: the API server counts the values, not keys or annotations.
+const ChunkBytes = 1 << 20
+
+// MaxPoints bounds what is built at all, and with that the memory that a build takes. A ring of 2048 backends with 100,000
+// points each has 204,800,000.
+const MaxPoints = 1 << 28
+
+// Request is everything that decides the bytes of a snapshot.
+type Request struct {
+	// Config is the ring. Its MaxPoints is set by [BuildRing].
+	Config ring.Config
+	// Encoding is what spec asks for: Auto, Points or Recipe.
+	Encoding v1alpha1.Encoding
+	// Chunks is how many ConfigMaps the snapshot may take.
+	Chunks int
+}
+
+// budget is how many bytes the snapshot can have.
+func (q Request) budget() uint64 { return uint64(q.Chunks) * ChunkBytes }
+
+// maxPoints is how many points are worth building. As points no ring of more than its budget in bytes fits: even with one
+// backend, whose entries name no owner, a point of such a ring takes more than a byte.
+func (q Request) maxPoints() uint64 {
+	if q.Encoding == v1alpha1.EncodingPoints {
+		return min(MaxPoints, q.budget())
+	}
+	return MaxPoints
+}
+
+// Points returns how many points a build of the request places, or close to it; more than [MaxPoints] are not built.
+func (q Request) Points() uint64 {
+	points, a := uint64(0), q.Config.Algorithm
+	for _, b := range q.Config.Backends {
+		points += uint64(b.Weight) * uint64(a.PointsPerWeight) / uint64(max(a.WeightUnit, 1))
+	}
+	return points
+}
+
+// Key returns a digest of the request: equal keys, equal snapshots. The order of backends counts here, although it makes
+// no difference to the ring.
+func (q Request) Key() ([sha256.Size]byte, error) {
+	previous := ""
+	if q.Config.Previous != nil {
+		previous = q.Config.Previous.Digest()
+		q.Config.Previous = nil
+	}
+	text, err := json.Marshal(struct {
+		Request
+		Previous string
+	}{q, previous})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("writing down what a ring is built from: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// RingBuilder returns what [BuildRing] does, built now or kept from before.
+type RingBuilder func(Request) (*Ring, error)
+
+// Ring is what is kept of a ring that was built: the bytes that are published, and what the status says of it. The points
+// are not kept: under encoding Recipe they are a thousand times as large.
+type Ring struct {
+	snapshot  []byte
+	digest    string
+	encoding  v1alpha1.Encoding
+	algorithm ring.Algorithm
+	backends  int
+	points    int
+	stats     ring.Stats
+	warnings  []ring.Warning
+}
+
+// Snapshot returns the bytes that are published. They must not be changed.
+func (r *Ring) Snapshot() []byte { return r.snapshot }
+
+// Digest returns the digest of the snapshot.
+func (r *Ring) Digest() string { return r.digest }
+
+// Encoding returns how the snapshot is written: Points or Recipe.
+func (r *Ring) Encoding() v1alpha1.Encoding { return r.encoding }
+
+// Algorithm returns the algorithm that placed the points.
+func (r *Ring) Algorithm() ring.Algorithm { return r.algorithm }
+
+// Len returns the number of backends, drained ones included.
+func (r *Ring) Len() int { return r.backends }
+
+// PointCount returns the number of points.
+func (r *Ring) PointCount() int { return r.points }
+
+// Stats returns how evenly the ring spreads the key space.
+func (r *Ring) Stats() ring.Stats { return r.stats }
+
+// Warnings returns what is odd about the ring.
+func (r *Ring) Warnings() []ring.Warning { return r.warnings }
+
+// Chunks returns the snapshot cut into pieces of at most [ChunkBytes], which share its memory.
+func (r *Ring) Chunks() [][]byte {
+	var chunks [][]byte
+	for rest := r.snapshot; len(rest) > 0; {
+		n := min(len(rest), ChunkBytes)
+		chunks = append(chunks, rest[:n:n])
+		rest = rest[n:]
+	}
+	return chunks
+}
+
+// Open returns the ring itself. Under encoding Recipe it is built again, which proves the snapshot.
+func (r *Ring) Open() (*ring.Ring, error) { return OpenSnapshot(r.snapshot) }
+
+// OpenSnapshot opens whatever the operator publishes.
+func OpenSnapshot(snapshot []byte) (*ring.Ring, error) { return ring.Open(snapshot) }
+
+// BuildRing builds a ring and encodes it as the request asks for. Errors: a [Refusal] for a snapshot that is too large, and
+// those of [ring.Build].
+func BuildRing(q Request) (*Ring, error) {
+	config := q.Config
+	config.MaxPoints = q.maxPoints()
+	built, err := ring.Build(config)
+	var tooMany *ring.TooManyPointsError
+	switch {
+	case errors.As(err, &tooMany) && tooMany.Points <= MaxPoints:
+		return nil, tooLarge(q, tooMany.Points, fixedBytes(config)+packedBytes(tooMany.Points, len(config.Backends)))
+	case errors.As(err, &tooMany):
+		return nil, tooManyPoints(q, tooMany.Points)
+	case err != nil:
+		return nil, err
+	}
+	r := &Ring{algorithm: built.Algorithm(), backends: built.Len(), points: built.PointCount()}
+	r.encoding, r.snapshot = v1alpha1.EncodingPoints, built.Snapshot()
+	if size := uint64(len(r.snapshot)); size > q.budget() {
+		return nil, tooLarge(q, uint64(r.points), size)
+	}
+	r.digest, r.stats, r.warnings = ring.Digest(r.snapshot), built.Stats(), built.Warnings()
+	return r, nil
+}
