@@ -253,7 +253,7 @@ func TestBuildRefusesAManifest(t *testing.T) {
 		"against the schema":    {head + "spec: {backends: [{name: a}]}", "\n  spec.backends[0].address: Required value\nNot every rule could be checked: correct these first.\n"},
 		"without a backend":     {head + "spec: {}", "HashRing default/x: spec.backends: none of 0 backends has a weight above 0"},
 		"with an odd selector":  {head + "spec:\n  features: [{name: a, selector: {matchExpressions: [{key: a, operator: Is}]}}]", "HashRing default/x: spec.features[0].selector of feature \"a\": "},
-		"that is too large":     {head + "spec: {backends: [{name: a, address: 10.0.0.1, port: 1, weight: 100000}]}", "a ConfigMap takes 1048576: spec.algorithm.pointsPerWeight "},
+		"that is too large":     {head + "spec: {publication: {encoding: Points}, backends: [{name: a, address: 10.0.0.1, port: 1, weight: 100000}]}", "or spec.algorithm.pointsPerWeight "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

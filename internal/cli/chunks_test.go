@@ -115,3 +115,35 @@ func TestTooLargeForItsChunks(t *testing.T) {
 		"the snapshot of 2048 backends has 327680 points in 1191536 bytes, a ConfigMap takes 1048576: "+
 			"spec.publication.chunks 2, or spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight 136 would fit")
 }
+
+// TestRecipe: a ring that does not fit as points is written as a recipe, and answers as the points do.
+func TestRecipe(t *testing.T) {
+	workdir(t, map[string]string{"auto.yaml": largeManifest("{}"), "points.yaml": largeManifest("{chunks: 2, encoding: Points}")})
+	succeed(t, "", "build", "-f", "points.yaml", "-o", "points")
+	assertGolden(t, "build-recipe", succeed(t, "", "build", "-f", "auto.yaml", "-o", "out"))
+	assertGolden(t, "verify-recipe", succeed(t, "", "verify", "--dir", "out", "-f", "auto.yaml"))
+	keys := []string{"a", "b", "c", "d", "e", "--owners", "3", "-o", "tsv"}
+	want := succeed(t, "", append([]string{"lookup", "--dir", "points"}, keys...)...)
+	for _, source := range [][]string{{"--dir", "out"}, {"--snapshot", "out/ring-a.snap"}} {
+		if diff := cmp.Diff(want, succeed(t, "", append(append([]string{"lookup"}, source...), keys...)...)); diff != "" {
+			t.Errorf("%q answers otherwise than the points:\n%s", source, diff)
+		}
+	}
+	wantContains(t, succeed(t, "", "inspect", "--dir", "out"), "encoding    Recipe\n")
+	damage(t, "out/ring-a.snap")
+	wantContains(t, fail(t, ExitFailure, "lookup", "--dir", "out", "a"), "out/ring-a.snap has the digest sha256:")
+
+	for _, step := range []struct {
+		manifest, encoding string
+		outcome            BuildOutcome
+		generation         int64
+	}{
+		{"auto.yaml", "Recipe", BuildRestored, 1}, {"points.yaml", "Points", BuildUpdated, 2}, {"edge.yaml", "Points", BuildUpdated, 3}, {"auto.yaml", "Recipe", BuildUpdated, 4},
+	} {
+		got := buildOf(t, "-f", step.manifest, "-o", "out")
+		if got.Snapshot.Encoding != step.encoding || got.Outcome != step.outcome || got.Generation != step.generation {
+			t.Errorf("%s, %s, generation %d; want %+v", got.Snapshot.Encoding, got.Outcome, got.Generation, step)
+		}
+		succeed(t, "", "verify", "--dir", "out", "-f", step.manifest)
+	}
+}

@@ -14,6 +14,8 @@ import (
 type RingReport struct {
 	// Digest names the snapshot: "sha256:" and 64 hex digits.
 	Digest string `json:"digest"`
+	// Encoding is Points, or Recipe for a snapshot whose points every reader builds.
+	Encoding string `json:"encoding"`
 	// Algorithm placed the points.
 	Algorithm AlgorithmReport `json:"algorithm"`
 	// Identity is what of a backend is hashed: Address, NGINX or Name.
@@ -78,6 +80,7 @@ func describeRing(r *ring.Ring) RingReport {
 	stats := r.Stats()
 	report := RingReport{
 		Digest:    r.Digest(),
+		Encoding:  r.Encoding().String(),
 		Algorithm: AlgorithmReport{Version: r.Algorithm().Version.String(), PointsPerWeight: int(r.Algorithm().PointsPerWeight)},
 		Identity:  r.Identity().String(),
 		Backends:  BackendCounts{Total: r.Len(), Placed: stats.Backends, Drained: r.Len() - stats.Backends},
@@ -114,6 +117,7 @@ func describeWarnings(r *ring.Ring) []WarningReport {
 // header prints what a ring is, as lines of a name and a value.
 func (r RingReport) header(w io.Writer) {
 	printf(w, "digest\t%s\n", r.Digest)
+	printf(w, "encoding\t%s\n", r.Encoding)
 	printf(w, "algorithm\t%s, %d points for each unit of weight\n", r.Algorithm.Version, r.Algorithm.PointsPerWeight)
 	printf(w, "identity\t%s\n", r.Identity)
 	drained := ""

@@ -123,7 +123,9 @@ func (r *Ring) Chunks() [][]byte {
 func (r *Ring) Open() (*ring.Ring, error) { return OpenSnapshot(r.snapshot) }
 
 // OpenSnapshot opens whatever the operator publishes.
-func OpenSnapshot(snapshot []byte) (*ring.Ring, error) { return ring.Open(snapshot) }
+func OpenSnapshot(snapshot []byte) (*ring.Ring, error) {
+	return ring.OpenWith(snapshot, ring.OpenOptions{MaxPoints: MaxPoints})
+}
 
 // BuildRing builds a ring and encodes it as the request asks for. Errors: a [Refusal] for a snapshot that is too large, and
 // those of [ring.Build].
@@ -140,11 +142,21 @@ func BuildRing(q Request) (*Ring, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Ring{algorithm: built.Algorithm(), backends: built.Len(), points: built.PointCount()}
-	r.encoding, r.snapshot = v1alpha1.EncodingPoints, built.Snapshot()
-	if size := uint64(len(r.snapshot)); size > q.budget() {
-		return nil, tooLarge(q, uint64(r.points), size)
+	encoding, snapshot := encode(q, built)
+	if size := uint64(len(snapshot)); size > q.budget() {
+		return nil, tooLarge(q, uint64(built.PointCount()), size)
 	}
-	r.digest, r.stats, r.warnings = ring.Digest(r.snapshot), built.Stats(), built.Warnings()
-	return r, nil
+	return &Ring{
+		snapshot: snapshot, digest: ring.Digest(snapshot), encoding: encoding, algorithm: built.Algorithm(),
+		backends: built.Len(), points: built.PointCount(), stats: built.Stats(), warnings: built.Warnings(),
+	}, nil
+}
+
+// encode returns the bytes of a ring in the encoding that the request asks for.
+func encode(q Request, built *ring.Ring) (v1alpha1.Encoding, []byte) {
+	points := built.Snapshot()
+	if q.Encoding == v1alpha1.EncodingPoints || q.Encoding == v1alpha1.EncodingAuto && uint64(len(points)) <= q.budget() {
+		return v1alpha1.EncodingPoints, points
+	}
+	return v1alpha1.EncodingRecipe, built.Recipe()
 }

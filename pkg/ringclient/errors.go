@@ -37,6 +37,8 @@ const (
 	ReasonDigest Reason = "digest"
 	// ReasonSnapshot says that the snapshot is the one that routing.json names, and this version cannot read it.
 	ReasonSnapshot Reason = "snapshot"
+	// ReasonPoints says that the snapshot is a recipe of more points than Options.MaxPoints.
+	ReasonPoints Reason = "points"
 	// ReasonVersion says that the snapshot has another algorithm than routing.json says.
 	ReasonVersion Reason = "version"
 )
@@ -45,7 +47,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonMissing, ReasonUnreadable, ReasonTooLarge, ReasonRouting, ReasonOtherRing,
-		ReasonRegression, ReasonEmptySlot, ReasonDigest, ReasonSnapshot, ReasonVersion,
+		ReasonRegression, ReasonEmptySlot, ReasonDigest, ReasonSnapshot, ReasonPoints, ReasonVersion,
 	}
 }
 
