@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -177,6 +178,9 @@ func auditEvents() []auditv1.Event {
 	return events
 }
 
+// publishedName is what the operator appends to the name of a HashRing.
+var publishedName = regexp.MustCompile(`-(routing|[ab](-[0-9]+)?)$`)
+
 // writesOfOperator counts the operator's writes in a namespace by HashRing, its events left out. No name of a ring in the
 // tests is the beginning of another.
 func writesOfOperator(namespace string) map[string]int {
@@ -187,11 +191,7 @@ func writesOfOperator(namespace string) map[string]int {
 		if ref.Namespace != namespace || ref.Resource == "events" || !slices.Contains([]string{"create", "update", "patch", "delete"}, event.Verb) {
 			continue
 		}
-		name := ref.Name
-		for _, suffix := range []string{"-a", "-b", "-routing"} {
-			name = strings.TrimSuffix(name, suffix)
-		}
-		writes[name]++
+		writes[publishedName.ReplaceAllString(ref.Name, "")]++
 	}
 	return writes
 }

@@ -156,6 +156,12 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			}
 			return c.Patch(ctx, object, patch, opts...)
 		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
+			if err := count("delete " + object.GetName()); err != nil {
+				return err
+			}
+			return c.Delete(ctx, object, opts...)
+		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 			if err := count("apply " + sub); err != nil {
 				return err
