@@ -38,7 +38,8 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV2).WithPointsPerWeight(160)).
 			WithPublishedAt(metav1.NewMicroTime(now.Time))).
 		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0)).
-		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80")).
+		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80").
+			WithEncoding(v1alpha1.EncodingPoints).WithChunks(2).WithBudgetUsed("57%")).
 		WithBalance(applyv1alpha1.Balance().
 			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%")).
 		WithRouting(applyv1alpha1.Routing().WithGeneration(7).WithDigest(digest)).

@@ -131,11 +131,17 @@ var _ = Describe("publication", func() {
 			checkPublication(ctx, got)
 			out := GinkgoT().TempDir()
 			run(plugin, "build", "-f", path, "-o", out)
-			for _, part := range []string{"a", "b"} {
-				offline, err := os.ReadFile(filepath.Join(out, "ring-"+part+".snap"))
+			online := files(ctx, got)
+			for name, content := range online {
+				offline, err := os.ReadFile(filepath.Join(out, name))
 				Expect(err).NotTo(HaveOccurred())
-				Expect(published(ctx, got)[part].BinaryData["ring-"+part+".snap"]).To(Equal(offline), part)
+				if name != routing.FileName {
+					Expect(content).To(Equal(offline), name)
+				}
 			}
+			entries, err := os.ReadDir(out)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(entries).To(HaveLen(len(online)))
 			// The routing file of a cluster says besides which HashRing of that name it is.
 			offline, err := os.ReadFile(filepath.Join(out, routing.FileName))
 			Expect(err).NotTo(HaveOccurred())
