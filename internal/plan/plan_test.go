@@ -411,8 +411,8 @@ func TestRefusals(t *testing.T) {
 			*s.Backends[1].Weight = 1_000_000
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{"320000160 points, at most 268435456 are built: a sum of weights of 1677721 would fit"}},
 		"too large for 16 chunks": {func(s *v1alpha1.HashRingSpec) {
-			s.Publication.Encoding, s.Publication.Chunks = v1alpha1.EncodingPoints, 16
-			*s.Backends[0].Weight = 100_000
+			*s = large(16, v1alpha1.EncodingPoints)
+			s.Algorithm.PointsPerWeight = 2400
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{
 			"16 ConfigMaps take 16777216: spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight",
 		}},
@@ -446,21 +446,28 @@ func drain(s *v1alpha1.HashRingSpec) {
 	}
 }
 
+// proposedNumber returns the number that the message of a refusal proposes for a field.
+func proposedNumber(t *testing.T, s v1alpha1.HashRingSpec, field string) int32 {
+	t.Helper()
+	_, err := plan.Build(s)
+	refusal := (*plan.Refusal)(nil)
+	if !errors.As(err, &refusal) {
+		t.Fatalf("%d backends: error %v", len(s.Backends), err)
+	}
+	var proposed int32
+	_, rest, _ := strings.Cut(refusal.Message, field)
+	if _, err := fmt.Sscan(rest, &proposed); err != nil {
+		t.Fatalf("%q: %v", refusal.Message, err)
+	}
+	return proposed
+}
+
 // TestWhatFitsFits builds with the number that the message proposes, and with one more that must not fit by much.
 func TestWhatFitsFits(t *testing.T) {
 	for _, n := range []int{300, 2048, 4096} {
 		s := spec(n)
 		s.Algorithm.PointsPerWeight, s.Publication.Encoding = 5000, v1alpha1.EncodingPoints
-		_, err := plan.Build(s)
-		refusal := (*plan.Refusal)(nil)
-		if !errors.As(err, &refusal) {
-			t.Fatalf("%d backends: error %v", n, err)
-		}
-		var proposed int32
-		_, rest, _ := strings.Cut(refusal.Message, "spec.algorithm.pointsPerWeight ")
-		if _, err := fmt.Sscan(rest, &proposed); err != nil {
-			t.Fatalf("%q: %v", refusal.Message, err)
-		}
+		proposed := proposedNumber(t, s, "spec.algorithm.pointsPerWeight ")
 		s.Algorithm.PointsPerWeight = proposed
 		if _, err := plan.Build(s); err != nil {
 			t.Errorf("%d backends: the proposed %d: %v", n, proposed, err)

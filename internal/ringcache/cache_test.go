@@ -68,7 +68,9 @@ func TestEveryInputCounts(t *testing.T) {
 		func(q *plan.Request) { q.Config.Backends[0].Weight++ },
 		func(q *plan.Request) { q.Config.Backends[0].Zone = "a" },
 		func(q *plan.Request) { q.Config.Features = []string{"eu"} },
-		func(q *plan.Request) { q.Config.Features, q.Config.Backends[0].Features = []string{"eu"}, []string{"eu"} },
+		func(q *plan.Request) {
+			q.Config.Features, q.Config.Backends[0].Features = []string{"eu"}, []string{"eu"}
+		},
 		func(q *plan.Request) {
 			q.Config.Algorithm = ring.Algorithm{Version: ring.V3, PointsPerWeight: 10, WeightUnit: 1, MaxImbalance: 10_000}
 		},
