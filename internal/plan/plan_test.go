@@ -412,7 +412,7 @@ func TestRefusals(t *testing.T) {
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{"320000160 points, at most 268435456 are built: a sum of weights of 1677721 would fit"}},
 		"too large for 16 chunks": {func(s *v1alpha1.HashRingSpec) {
 			*s = large(16, v1alpha1.EncodingPoints)
-			s.Algorithm.PointsPerWeight = 2400
+			s.Algorithm.PointsPerWeight = 3000
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{
 			"16 ConfigMaps take 16777216: spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight",
 		}},
