@@ -40,10 +40,12 @@ type HashRingReconciler struct {
 }
 
 // NewHashRingReconciler returns a reconciler that reads from c, whose ConfigMaps are cached as [publish.CacheOptions] says,
-// and from live, the API server.
-func NewHashRingReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *HashRingReconciler {
+// and from live, the API server. What it builds, rings keeps.
+func NewHashRingReconciler(
+	c client.Client, live client.Reader, rings *ringcache.Cache, recorder events.EventRecorder, clock clock.PassiveClock,
+) *HashRingReconciler {
 	return &HashRingReconciler{
-		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Rings: ringcache.New(), Recorder: recorder, Clock: clock,
+		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Rings: rings, Recorder: recorder, Clock: clock,
 		conflicts: newLimiter(),
 	}
 }

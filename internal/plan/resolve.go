@@ -77,6 +77,7 @@ func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
 		Identity: map[v1alpha1.Identity]ring.Identity{
 			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
 		}[spec.Identity],
+		MaxPoints: MaxPoints,
 	}
 	selectors, err := selectors(spec.Features)
 	if err != nil {

@@ -15,13 +15,12 @@ import (
 // ChunkBytes is how much a ConfigMap takes: the API server counts the values, not keys or annotations.
 const ChunkBytes = 1 << 20
 
-// MaxPoints bounds what is built at all, and with that the memory that a build takes. A ring of 2048 backends with 100,000
-// points each has 204,800,000.
+// MaxPoints is the largest ring that is built at all. One of 2048 backends with 100,000 points each has 204,800,000.
 const MaxPoints = 1 << 28
 
 // Request is everything that decides the bytes of a snapshot.
 type Request struct {
-	// Config is the ring. Its MaxPoints is set by [BuildRing].
+	// Config is the ring. Its MaxPoints bounds what is built, and with that the memory that it takes; 1 to [MaxPoints].
 	Config ring.Config
 	// Encoding is what spec asks for: Auto, Points or Recipe.
 	Encoding v1alpha1.Encoding
@@ -32,16 +31,17 @@ type Request struct {
 // budget is how many bytes the snapshot can have.
 func (q Request) budget() uint64 { return uint64(q.Chunks) * ChunkBytes }
 
-// maxPoints is how many points are worth building. As points no ring of more than its budget in bytes fits: even with one
-// backend, whose entries name no owner, a point of such a ring takes more than a byte.
-func (q Request) maxPoints() uint64 {
+// worthBuilding is how many points are. As points no ring of more than its budget in bytes fits: even with one backend, whose
+// entries name no owner, a point of such a ring takes more than a byte.
+func (q Request) worthBuilding() uint64 {
 	if q.Encoding == v1alpha1.EncodingPoints {
-		return min(MaxPoints, q.budget())
+		return min(q.Config.MaxPoints, q.budget())
 	}
-	return MaxPoints
+	return q.Config.MaxPoints
 }
 
-// Points returns how many points a build of the request places, or close to it; more than [MaxPoints] are not built.
+// Points returns how many points a build of the request places, or close to it. A build of more than Config.MaxPoints places
+// none.
 func (q Request) Points() uint64 {
 	points, a := uint64(0), q.Config.Algorithm
 	for _, b := range q.Config.Backends {
@@ -131,11 +131,11 @@ func OpenSnapshot(snapshot []byte) (*ring.Ring, error) {
 // those of [ring.Build].
 func BuildRing(q Request) (*Ring, error) {
 	config := q.Config
-	config.MaxPoints = q.maxPoints()
+	config.MaxPoints = q.worthBuilding()
 	built, err := ring.Build(config)
 	var tooMany *ring.TooManyPointsError
 	switch {
-	case errors.As(err, &tooMany) && tooMany.Points <= MaxPoints:
+	case errors.As(err, &tooMany) && tooMany.Points <= q.Config.MaxPoints:
 		return nil, tooLarge(q, tooMany.Points, fixedBytes(config)+packedBytes(tooMany.Points, len(config.Backends)))
 	case errors.As(err, &tooMany):
 		return nil, tooManyPoints(q, tooMany.Points)

@@ -14,11 +14,12 @@ import (
 // tooManyPoints refuses a ring that is not built, whatever its encoding.
 func tooManyPoints(q Request, points uint64) error {
 	fits := "fewer backends"
-	if proposal := fewerPoints(q.Config, func(n uint64) bool { return n <= MaxPoints }); proposal != "" {
+	limit := q.Config.MaxPoints
+	if proposal := fewerPoints(q.Config, func(n uint64) bool { return n <= limit }); proposal != "" {
 		fits = proposal
 	}
 	return refusef(v1alpha1.ReasonSnapshotTooLarge, "the ring of %d backends has %d points, at most %d are built: %s would fit",
-		len(q.Config.Backends), points, MaxPoints, fits)
+		len(q.Config.Backends), points, limit, fits)
 }
 
 // tooLarge refuses a snapshot that does not fit into the ConfigMaps that spec allows, and says what would fit.

@@ -5,11 +5,11 @@
 //
 // Guarantees:
 //
-//   - What it returns is what [plan.BuildRing] returns for the same request. Nothing depends on what it remembers but time:
-//     the key is a digest of everything that decides the bytes.
+//   - What it returns is what [plan.BuildRing] returns for the same request, with the cache's limit of points. Nothing depends
+//     on what it remembers but time: the key is a digest of everything that decides the bytes.
 //   - It keeps at most [MaxBytes] of snapshots, those that were asked for last. Points are not kept.
-//   - The rings that are being built at one time have at most [plan.MaxPoints] points together, which bounds the memory
-//     that building takes.
+//   - The rings that are being built at one time have at most as many points together as one may have, which bounds the
+//     memory that building takes.
 package ringcache
 
 import (
@@ -31,8 +31,9 @@ const entryBytes = 1 << 10
 
 // Cache remembers rings. It is safe for concurrent use.
 type Cache struct {
-	build    plan.RingBuilder
-	maxBytes int
+	build     plan.RingBuilder
+	maxBytes  int
+	maxPoints uint64
 	// building counts the points that are being built.
 	building *semaphore.Weighted
 
@@ -57,18 +58,19 @@ func (e entry) bytes() int {
 	return entryBytes + len(e.ring.Snapshot())
 }
 
-// New returns an empty cache.
-func New() *Cache { return newCache(plan.BuildRing, MaxBytes) }
+// New returns an empty cache that builds rings of at most maxPoints points, 1 to [plan.MaxPoints].
+func New(maxPoints uint64) *Cache { return newCache(plan.BuildRing, MaxBytes, maxPoints) }
 
-func newCache(build plan.RingBuilder, maxBytes int) *Cache {
+func newCache(build plan.RingBuilder, maxBytes int, maxPoints uint64) *Cache {
 	return &Cache{
-		build: build, maxBytes: maxBytes, building: semaphore.NewWeighted(plan.MaxPoints),
+		build: build, maxBytes: maxBytes, maxPoints: maxPoints, building: semaphore.NewWeighted(int64(maxPoints)),
 		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{},
 	}
 }
 
 // Build returns what [plan.BuildRing] does.
 func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
+	q.Config.MaxPoints = min(q.Config.MaxPoints, c.maxPoints)
 	key, err := q.Key()
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
 	if known, ok := c.find(key); ok {
 		return known.ring, known.err
 	}
-	points := int64(min(q.Points(), plan.MaxPoints))
+	points := int64(min(q.Points(), c.maxPoints))
 	if err := c.building.Acquire(context.Background(), points); err != nil { // It waits for builds, which end by themselves.
 		return nil, err
 	}

@@ -3,7 +3,9 @@
 package ringcache
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +20,7 @@ import (
 func request(n int, weight uint32) plan.Request {
 	q := plan.Request{
 		Encoding: v1alpha1.EncodingAuto, Chunks: 1,
-		Config: ring.Config{Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 10}, Identity: ring.IdentityName},
+		Config: ring.Config{MaxPoints: plan.MaxPoints, Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 10}, Identity: ring.IdentityName},
 	}
 	for i := range n {
 		q.Config.Backends = append(q.Config.Backends, ring.Backend{ID: fmt.Sprintf("c%d", i), Weight: weight})
@@ -32,7 +34,7 @@ func counting(maxBytes int) (*Cache, *int) {
 	return newCache(func(q plan.Request) (*plan.Ring, error) {
 		builds++
 		return plan.BuildRing(q)
-	}, maxBytes), &builds
+	}, maxBytes, plan.MaxPoints), &builds
 }
 
 func TestBuildsOnce(t *testing.T) {
@@ -88,6 +90,18 @@ func TestEveryInputCounts(t *testing.T) {
 		if *builds != i+1 {
 			t.Errorf("change %d is taken for an earlier request", i)
 		}
+	}
+}
+
+// TestMaxPoints: what one operator may build, another may be kept from.
+func TestMaxPoints(t *testing.T) {
+	if _, err := New(30).Build(request(3, 1)); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	var refusal *plan.Refusal
+	if _, err := New(29).Build(request(3, 1)); !errors.As(err, &refusal) || refusal.Reason != v1alpha1.ReasonSnapshotTooLarge ||
+		!strings.Contains(refusal.Message, "30 points, at most 29 are built") {
+		t.Errorf("over the limit: %v", err)
 	}
 }
 
@@ -152,7 +166,7 @@ func TestPointsAtATime(t *testing.T) {
 			<-release
 			now.Add(-int64(min(q.Points(), plan.MaxPoints)))
 			return nil, nil
-		}, MaxBytes)
+		}, MaxBytes, plan.MaxPoints)
 		var builds sync.WaitGroup
 		for i := range 6 {
 			q := request(1, 1_000_000)

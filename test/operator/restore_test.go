@@ -19,6 +19,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/controller"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/ringcache"
 )
 
 var _ = Describe("restoration", func() {
@@ -169,7 +170,7 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			return c.SubResource(sub).Apply(ctx, object, opts...)
 		},
 	})
-	reconciler := controller.NewHashRingReconciler(c, admin, events.NewFakeRecorder(100), clock.RealClock{})
+	reconciler := controller.NewHashRingReconciler(c, admin, ringcache.New(plan.MaxPoints), events.NewFakeRecorder(100), clock.RealClock{})
 	counted.result, counted.err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
 	return counted
 }
