@@ -19,8 +19,9 @@ import (
 
 const buildLong = `Do the operator's whole job without a cluster: read the manifest of one HashRing,
 apply the defaults of its CRD, check it as the API server would, build the ring
-and write ring-a.snap, ring-b.snap and routing.json into a directory. The
-snapshot is the one that the operator publishes, byte for byte.
+and write ring-a.snap, ring-b.snap and routing.json into a directory, and with
+spec.publication.chunks also ring-a.snap.1 and so on. The snapshot is the one that
+the operator publishes, byte for byte.
 
 The files replace those of an earlier build of the same ring together, routing.json
 last; its generation grows by one when something changed, and nothing is written

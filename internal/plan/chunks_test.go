@@ -224,7 +224,7 @@ func TestCrashBetweenChunks(t *testing.T) {
 			c.step()
 			c.now = c.now.Add(time.Minute)
 			c.edit(func(s *v1alpha1.HashRingSpec) { *s = large(2, v1alpha1.EncodingAuto) })
-			writes := plan.Decide(c.ring, plan.BuildRing, c.seen, c.now).Writes
+			writes := plan.Decide(c.ring, rings.Build, c.seen, c.now).Writes
 			if len(writes) != 3 {
 				t.Fatalf("writes %v", names(writes))
 			}
@@ -260,7 +260,7 @@ func TestBudgetUsed(t *testing.T) {
 
 // TestProposedChunksFit: the number of chunks that a message proposes is enough, and one less is not.
 func TestProposedChunksFit(t *testing.T) {
-	for _, pointsPerWeight := range []int32{160, 700} {
+	for _, pointsPerWeight := range []int32{160, 320} {
 		s := large(1, v1alpha1.EncodingPoints)
 		s.Algorithm.PointsPerWeight = pointsPerWeight
 		proposed := proposedNumber(t, s, "spec.publication.chunks ")

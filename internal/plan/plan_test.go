@@ -19,9 +19,13 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/ringcache"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
+
+// rings keeps what the tests have built: many ask for the same.
+var rings = ringcache.New(plan.MaxPoints)
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
 
@@ -60,7 +64,7 @@ func newCluster(t *testing.T, s v1alpha1.HashRingSpec) *cluster {
 
 // step decides, writes and reports once.
 func (c *cluster) step() plan.Decision {
-	d := plan.Decide(c.ring, plan.BuildRing, c.seen, c.now)
+	d := plan.Decide(c.ring, rings.Build, c.seen, c.now)
 	for _, cm := range d.Writes {
 		c.write(cm)
 	}
@@ -360,7 +364,7 @@ func TestCrashBetweenWrites(t *testing.T) {
 		c.step()
 		c.now = c.now.Add(time.Minute)
 		c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
-		want := plan.Decide(c.ring, plan.BuildRing, c.seen, c.now)
+		want := plan.Decide(c.ring, rings.Build, c.seen, c.now)
 		for _, cm := range want.Writes[:min(written, len(want.Writes))] {
 			c.write(cm)
 		}
@@ -412,9 +416,9 @@ func TestRefusals(t *testing.T) {
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{"320000160 points, at most 268435456 are built: a sum of weights of 1677721 would fit"}},
 		"too large for 16 chunks": {func(s *v1alpha1.HashRingSpec) {
 			*s = large(16, v1alpha1.EncodingPoints)
-			s.Algorithm.PointsPerWeight = 3000
+			s.Algorithm.PointsPerWeight = 100_000
 		}, v1alpha1.ReasonSnapshotTooLarge, []string{
-			"16 ConfigMaps take 16777216: spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight",
+			"204800000 points", "16 ConfigMaps take 16777216: spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight",
 		}},
 		"routing too large": {func(s *v1alpha1.HashRingSpec) {
 			*s = spec(4096)
@@ -519,7 +523,7 @@ func TestNameConflict(t *testing.T) {
 func TestFailure(t *testing.T) {
 	c := newCluster(t, spec(3))
 	c.step()
-	c.ring.Status = plan.Status(c.ring, plan.Decide(c.ring, plan.BuildRing, c.seen, c.now), errors.New("etcd is on fire "+strings.Repeat("ä", 1000)), c.now)
+	c.ring.Status = plan.Status(c.ring, plan.Decide(c.ring, rings.Build, c.seen, c.now), errors.New("etcd is on fire "+strings.Repeat("ä", 1000)), c.now)
 	c.wantConditions("Ready=False/PublishFailed", "Published=False/PublishFailed", "Reconciling=True/PublishFailed")
 	if len(c.message()) > 1024 || !strings.Contains(c.message(), "etcd is on fire") || strings.Contains(c.message(), "\ufffd") {
 		t.Errorf("message of %d bytes: %q", len(c.message()), c.message())
