@@ -159,6 +159,9 @@ func (v *verification) checkConfigMaps() {
 		if c.object != nil {
 			v.annotation(c.artifact, c.object, v1alpha1.AnnotationDigest, v.file.Stable.Digest)
 		}
+		if c.object != nil && v.ring != nil {
+			v.annotation(c.artifact, c.object, v1alpha1.AnnotationEncoding, v.ring.Encoding().String())
+		}
 	}
 }
 

@@ -102,14 +102,18 @@ func (s cluster) read(ctx context.Context, whole bool) (*publication, error) {
 	return p, err
 }
 
-// betweenWrites says that the slot which the routing file names holds another snapshot than it names.
+// betweenWrites says that the slot which the routing file names holds another snapshot than it names, or lacks a chunk: the
+// operator deletes those that a newer routing file does not name.
 func (p *publication) betweenWrites() bool {
 	file, err := routing.Parse(p.routing.data)
 	if err != nil {
 		return false
 	}
 	a := p.slots[file.Stable.Slot]
-	return a.err == nil && checkDigest(a, file.Stable) != nil
+	if a.err != nil {
+		return file.Stable.Chunks > 0
+	}
+	return checkDigest(a, file.Stable) != nil
 }
 
 func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error) {

@@ -84,6 +84,23 @@ func TestOneChunkIsAsItWas(t *testing.T) {
 	}
 }
 
+// TestStatusBeforeChunks: the status of an operator that knew no chunks is that of a ring in one.
+func TestStatusBeforeChunks(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.step()
+	c.ring.Status.Snapshot.Chunks, c.ring.Status.Snapshot.Encoding, c.ring.Status.Snapshot.BudgetUsed = 0, "", ""
+	if d := c.step(); !d.LastGoodIntact || len(d.Writes) != 0 || c.ring.Status.Snapshot.Chunks != 1 {
+		t.Errorf("intact %v, writes %v, status %+v", d.LastGoodIntact, names(d.Writes), c.ring.Status.Snapshot)
+	}
+}
+
+// TestMaxChunks: the API and the files have the same limit.
+func TestMaxChunks(t *testing.T) {
+	if v1alpha1.MaxChunks != routing.MaxChunks {
+		t.Errorf("%d and %d", v1alpha1.MaxChunks, routing.MaxChunks)
+	}
+}
+
 func TestEncoding(t *testing.T) {
 	small := spec(3)
 	for name, row := range map[string]struct {
