@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -36,6 +37,7 @@ type Cache struct {
 	maxPoints uint64
 	// building counts the points that are being built.
 	building *semaphore.Weighted
+	builds   atomic.Uint64
 
 	mu sync.Mutex
 	// recent holds the entries, the last one asked for in front; entries finds them.
@@ -83,11 +85,15 @@ func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
 		return nil, err
 	}
 	defer c.building.Release(points)
+	c.builds.Add(1)
 	made := entry{key: key}
 	made.ring, made.err = c.build(q)
 	c.remember(made)
 	return made.ring, made.err
 }
+
+// Builds returns how often something was built, or refused, that was not known.
+func (c *Cache) Builds() uint64 { return c.builds.Load() }
 
 func (c *Cache) find(key [sha256.Size]byte) (entry, bool) {
 	c.mu.Lock()

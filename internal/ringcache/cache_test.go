@@ -28,17 +28,10 @@ func request(n int, weight uint32) plan.Request {
 	return q
 }
 
-// counting returns a cache, and how often it has built.
-func counting(maxBytes int) (*Cache, *int) {
-	builds := 0
-	return newCache(func(q plan.Request) (*plan.Ring, error) {
-		builds++
-		return plan.BuildRing(q)
-	}, maxBytes, plan.MaxPoints), &builds
-}
+func bounded(maxBytes int) *Cache { return newCache(plan.BuildRing, maxBytes, plan.MaxPoints) }
 
 func TestBuildsOnce(t *testing.T) {
-	c, builds := counting(MaxBytes)
+	c := bounded(MaxBytes)
 	want, err := plan.BuildRing(request(3, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +42,8 @@ func TestBuildsOnce(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
-	if *builds != 1 {
-		t.Errorf("built %d times", *builds)
+	if c.Builds() != 1 {
+		t.Errorf("built %d times", c.Builds())
 	}
 }
 
@@ -60,7 +53,7 @@ func TestEveryInputCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, builds := counting(MaxBytes)
+	c := bounded(MaxBytes)
 	changes := []func(*plan.Request){
 		func(*plan.Request) {},
 		func(q *plan.Request) { q.Encoding = v1alpha1.EncodingRecipe },
@@ -87,7 +80,7 @@ func TestEveryInputCounts(t *testing.T) {
 		if _, err := c.Build(q); err != nil {
 			t.Fatal(err)
 		}
-		if *builds != i+1 {
+		if c.Builds() != uint64(i+1) {
 			t.Errorf("change %d is taken for an earlier request", i)
 		}
 	}
@@ -107,7 +100,7 @@ func TestMaxPoints(t *testing.T) {
 
 // TestRemembersErrors: a ring that is refused is not built each time to find that out again.
 func TestRemembersErrors(t *testing.T) {
-	c, builds := counting(MaxBytes)
+	c := bounded(MaxBytes)
 	q := request(3, 1_000_000)
 	q.Config.Algorithm.PointsPerWeight = 1000
 	for range 3 {
@@ -115,8 +108,8 @@ func TestRemembersErrors(t *testing.T) {
 			t.Fatal("three billion points were built")
 		}
 	}
-	if *builds != 1 {
-		t.Errorf("tried %d times", *builds)
+	if c.Builds() != 1 {
+		t.Errorf("tried %d times", c.Builds())
 	}
 }
 
@@ -126,14 +119,14 @@ func TestKeepsWhatWasAskedForLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, builds := counting(3 * (entryBytes + len(one.Snapshot())))
-	build := func(weight uint32, want int) {
+	c := bounded(3 * (entryBytes + len(one.Snapshot())))
+	build := func(weight uint32, want uint64) {
 		t.Helper()
 		if _, err := c.Build(request(1, weight)); err != nil {
 			t.Fatal(err)
 		}
-		if *builds != want {
-			t.Errorf("weight %d: built %d times, want %d", weight, *builds, want)
+		if c.Builds() != want {
+			t.Errorf("weight %d: built %d times, want %d", weight, c.Builds(), want)
 		}
 	}
 	build(1, 1)
@@ -145,14 +138,14 @@ func TestKeepsWhatWasAskedForLast(t *testing.T) {
 	if c.bytes > c.maxBytes || c.recent.Len() != len(c.entries) {
 		t.Errorf("%d of %d bytes in %d entries of %d", c.bytes, c.maxBytes, c.recent.Len(), len(c.entries))
 	}
-	tiny, builds := counting(1)
+	tiny := bounded(1)
 	for range 2 {
 		if _, err := tiny.Build(request(1, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if *builds != 2 || tiny.recent.Len() != 0 {
-		t.Errorf("with no room at all, built %d times, %d entries", *builds, tiny.recent.Len())
+	if tiny.Builds() != 2 || tiny.recent.Len() != 0 {
+		t.Errorf("with no room at all, built %d times, %d entries", tiny.Builds(), tiny.recent.Len())
 	}
 }
 

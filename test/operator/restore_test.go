@@ -130,6 +130,12 @@ type countedWrites struct {
 // write fail before it reaches the API server.
 func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) error) *countedWrites {
 	GinkgoHelper()
+	return reconcileWith(ctx, r, ringcache.New(plan.MaxPoints), fail)
+}
+
+// reconcileWith is reconcileOnce by a reconciler that may have built something before.
+func reconcileWith(ctx context.Context, r *v1alpha1.HashRing, rings *ringcache.Cache, fail func(n int) error) *countedWrites {
+	GinkgoHelper()
 	counted := &countedWrites{}
 	count := func(what string) error {
 		counted.writes = append(counted.writes, what)
@@ -170,7 +176,7 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			return c.SubResource(sub).Apply(ctx, object, opts...)
 		},
 	})
-	reconciler := controller.NewHashRingReconciler(c, admin, ringcache.New(plan.MaxPoints), events.NewFakeRecorder(100), clock.RealClock{})
+	reconciler := controller.NewHashRingReconciler(c, admin, rings, events.NewFakeRecorder(100), clock.RealClock{})
 	counted.result, counted.err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
 	return counted
 }
