@@ -99,7 +99,7 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 		"how often to read the directory without a file event, at least "+ringclient.MinPollInterval.String())
 	flags.Uint64Var(&v.config.MaxPoints, "max-points", ring.DefaultMaxPoints,
 		"how many points of a ring that is published as a recipe are built; one with more is refused. Each\n"+
-			"takes 2 to 3 bytes, and up to 20 while the ring is built")
+			"takes 2 to 4 bytes, and about 11 while the ring is built")
 	flags.DurationVar(&v.config.ShutdownTimeout, "shutdown-timeout", DefaultShutdownTimeout,
 		"how long requests may take to end after SIGTERM or SIGINT")
 	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")
