@@ -128,15 +128,10 @@ func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.
 		d.Wait = wait(r, now)
 	}
 	if d.Wait > 0 {
-		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return !writableBefore(r, seen, cm.Name) })
+		// Pods that mount what is missing cannot start, and nothing of the last good ring is.
+		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return seen.find(cm.Name).Holder != Nobody })
 	}
 	return d
-}
-
-// writableBefore says whether a ConfigMap can be written before the publication that it is part of: it is missing, so that
-// pods which mount it cannot start, and the routing file that is published does not name it.
-func writableBefore(r *v1alpha1.HashRing, seen Observation, name string) bool {
-	return seen.find(name).Holder == Nobody && name != seen.Routing.Name && !slices.Contains(activeChunks(r), name)
 }
 
 // activeChunks returns the names of the ConfigMaps that the ring in status.active is in; none where there is no such ring.
