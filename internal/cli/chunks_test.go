@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,27 +16,30 @@ import (
 // chunkedManifest is the manifest of a ring whose points take two chunks, and may take as many as it is given.
 func chunkedManifest(chunks int) string { return largeManifest(fmt.Sprintf("{chunks: %d}", chunks)) }
 
-// largeManifest is the manifest of 2048 backends with 160 points each: 1,199,432 bytes as points.
+// largeManifest is the manifest of a ring of 480,000 points: as points it takes two chunks.
 func largeManifest(publication string) string {
-	var text strings.Builder
-	text.WriteString("apiVersion: ringwright.dev/v1alpha1\nkind: HashRing\nmetadata: {name: edge, namespace: cdn}\nspec:\n")
-	text.WriteString("  publication: " + publication + "\n  backends:\n")
-	for i := range 2048 {
-		fmt.Fprintf(&text, "  - {name: c%04d, address: 10.0.%d.%d, port: 8080}\n", i, i/256, i%256)
-	}
-	return text.String()
+	return `apiVersion: ringwright.dev/v1alpha1
+kind: HashRing
+metadata: {name: edge, namespace: cdn}
+spec:
+  publication: ` + publication + `
+  backends:
+  - {name: c1, address: 10.0.0.1, port: 8080, weight: 1000}
+  - {name: c2, address: 10.0.0.2, port: 8080, weight: 1000}
+  - {name: c3, address: 10.0.0.3, port: 8080, weight: 1000}
+`
 }
 
 func TestBuildInChunks(t *testing.T) {
 	workdir(t, map[string]string{"large.yaml": chunkedManifest(3)})
 	assertGolden(t, "build-chunks", succeed(t, "", "build", "-f", "large.yaml", "-o", "out"))
-	for name, bytes := range map[string]int64{"ring-a.snap": 1 << 20, "ring-a.snap.1": 1199432 - 1<<20, "ring-a.snap.2": 0, "ring-b.snap.2": 0} {
+	for name, bytes := range map[string]int64{"ring-a.snap": 1 << 20, "ring-a.snap.1": 1118536 - 1<<20, "ring-a.snap.2": 0, "ring-b.snap.2": 0} {
 		if info, err := os.Stat(filepath.Join("out", name)); err != nil || info.Size() != bytes {
 			t.Errorf("%s: %v, %v, want %d bytes", name, info, err, bytes)
 		}
 	}
 	assertGolden(t, "verify-chunks", succeed(t, "", "verify", "--dir", "out", "-f", "large.yaml"))
-	wantContains(t, succeed(t, "", "inspect", "--dir", "out"), "points      327680\n")
+	wantContains(t, succeed(t, "", "inspect", "--dir", "out"), "points      480000\n")
 
 	whole := read(t, "out/ring-a.snap") + read(t, "out/ring-a.snap.1") + read(t, "out/ring-a.snap.2")
 	write(t, "whole.snap", whole)
@@ -112,8 +114,8 @@ func TestBrokenChunks(t *testing.T) {
 func TestTooLargeForItsChunks(t *testing.T) {
 	workdir(t, map[string]string{"large.yaml": largeManifest("{encoding: Points}")})
 	wantContains(t, fail(t, ExitFailure, "build", "-f", "large.yaml", "-o", "out"),
-		"the snapshot of 2048 backends has 327680 points in 1199432 bytes, a ConfigMap takes 1048576: "+
-			"spec.publication.chunks 2, or spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight 133 would fit")
+		"the snapshot of 3 backends has 480000 points in 1118536 bytes, a ConfigMap takes 1048576: "+
+			"spec.publication.chunks 2, or spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight 148 would fit")
 }
 
 // TestRecipe: a ring that does not fit as points is written as a recipe, and answers as the points do.
