@@ -246,7 +246,7 @@ var _ = Describe("a large ring", func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(reader.Close)
 		revision := 1
-		for survives := range 5 {
+		for survives := range 4 {
 			for _, backendCount := range []int{large - survives, few + survives} { // From one chunk to two and back.
 				By(fmt.Sprintf("with %d backends, after %d writes", backendCount, survives))
 				before := reader.State()

@@ -126,11 +126,14 @@ type countedWrites struct {
 	err    error
 }
 
+// built keeps what reconciles by hand have built: they are many, and build the same.
+var built = ringcache.New(plan.MaxPoints)
+
 // reconcileOnce reconciles r with a reconciler of its own that writes down what it writes. fail, if not nil, may make a
 // write fail before it reaches the API server.
 func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) error) *countedWrites {
 	GinkgoHelper()
-	return reconcileWith(ctx, r, ringcache.New(plan.MaxPoints), fail)
+	return reconcileWith(ctx, r, built, fail)
 }
 
 // reconcileWith is reconcileOnce by a reconciler that may have built something before.
