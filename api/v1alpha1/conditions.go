@@ -59,8 +59,9 @@ const (
 	// same, or the same name. The message names both. The last good ring stays published.
 	ReasonDuplicateIdentity ConditionReason = "DuplicateIdentity"
 
-	// ReasonSnapshotTooLarge means that the snapshot does not fit into a ConfigMap. The message gives its size, its
-	// points and what would fit. The last good ring stays published.
+	// ReasonSnapshotTooLarge means that the snapshot does not fit into spec.publication.chunks ConfigMaps, that the ring
+	// has more points than the operator builds, or that the routing file is too large. The message gives size, points
+	// and what would fit. The last good ring stays published.
 	ReasonSnapshotTooLarge ConditionReason = "SnapshotTooLarge"
 
 	// ReasonPublishFailed means that the API server refused or did not answer a write. The operator tries again.

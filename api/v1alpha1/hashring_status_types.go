@@ -129,7 +129,7 @@ type SnapshotSize struct {
 	// +required
 	Points int64 `json:"points"`
 
-	// bytes is the size of the snapshot file. A ConfigMap takes at most 1048576.
+	// bytes is the size of the snapshot, all chunks together. A ConfigMap takes at most 1048576.
 	// +required
 	Bytes int64 `json:"bytes"`
 
@@ -137,6 +137,20 @@ type SnapshotSize struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	BytesPerPoint string `json:"bytesPerPoint"`
+
+	// encoding is how the snapshot is written: Points or Recipe.
+	// +optional
+	Encoding Encoding `json:"encoding,omitempty"`
+
+	// chunks is the number of ConfigMaps that the snapshot takes, at most spec.publication.chunks.
+	// +optional
+	Chunks int32 `json:"chunks,omitempty"`
+
+	// budgetUsed is how much of what spec.publication.chunks ConfigMaps take the snapshot needs, in percent and rounded up,
+	// such as "57%".
+	// +optional
+	// +kubebuilder:validation:MaxLength=8
+	BudgetUsed string `json:"budgetUsed,omitempty"`
 }
 
 // Balance says how evenly a ring spreads the key space over its backends. Shares are exact: arc lengths, not samples.

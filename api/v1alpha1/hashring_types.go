@@ -297,4 +297,23 @@ type Publication struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(h|m|s|ms)){1,4}$`
 	// +kubebuilder:validation:XValidation:rule="self <= duration('1h')",messageExpression="'minInterval must be at most 1h; got %s'.format([self])"
 	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
+
+	// chunks is how many ConfigMaps the snapshot may take in each slot, 1 to 16, default 1: <name>-a, <name>-a-1 and so on,
+	// of 1048576 bytes each. All of them always exist, empty where they are not needed, so that pods can mount them. Pods
+	// have to mount a new one before the ring grows into it, and must no longer mount one that is about to be taken away.
+	// It has no effect on placement.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Chunks int32 `json:"chunks,omitempty"`
+
+	// encoding is how the snapshot is written: Points, with every point of the ring, which readers search as they are;
+	// Recipe, without the points, which readers build again and check; or Auto (the default): Points while that fits into
+	// the chunks, otherwise Recipe. Points takes 3 to 4 bytes a point, up to about 5.5 million points in 16 chunks; Recipe
+	// takes none, and is for rings of up to 268435456 points, for which each reader needs time and memory. A change gives
+	// the snapshot another digest and with that the ring a new revision; it has no effect on placement.
+	// +optional
+	// +default="Auto"
+	Encoding Encoding `json:"encoding,omitempty"`
 }

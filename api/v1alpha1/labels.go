@@ -22,14 +22,14 @@ const (
 
 // Annotations on published ConfigMaps.
 const (
-	// AnnotationDigest is the digest of the snapshot in a slot, as "sha256:" and 64 hexadecimal digits. An empty slot
-	// does not have it.
+	// AnnotationDigest is the digest of the snapshot in a slot, as "sha256:" and 64 hexadecimal digits: that of the whole,
+	// on each of its chunks. Neither an empty slot nor a chunk that is not needed has it.
 	AnnotationDigest = "ringwright.dev/digest"
 
 	// AnnotationRevision is the number of the revision whose snapshot is in a slot, in decimal.
 	AnnotationRevision = "ringwright.dev/revision"
 
-	// AnnotationEncoding is the encoding of the snapshot in a slot, for example EncodingPoints.
+	// AnnotationEncoding is the encoding of the snapshot in a slot, EncodingPoints or EncodingRecipe.
 	AnnotationEncoding = "ringwright.dev/encoding"
 
 	// AnnotationContentDigest is the SHA-256 of all of a ConfigMap's data and binaryData, as "sha256:" and 64
@@ -41,7 +41,3 @@ const (
 	// back to a lower one.
 	AnnotationGeneration = "ringwright.dev/generation"
 )
-
-// EncodingPoints is the value of AnnotationEncoding for a snapshot that carries every point of the ring, ready to be
-// searched without being decoded.
-const EncodingPoints = "Points"

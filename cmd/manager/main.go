@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -19,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/ringwright/ringwright/internal/manager"
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
 func main() {
@@ -49,6 +51,7 @@ func parse(args []string) (flags, error) {
 	set.BoolVar(&f.LeaderElection, "leader-elect", false, "let only one of several replicas work")
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
 	set.IntVar(&f.Concurrency, "concurrency", 2, "how many HashRings are reconciled at a time, 1 to 64")
+	set.Uint64Var(&f.MaxPoints, "max-points", plan.MaxPoints, "how many points the rings have that are built at a time, together and each, 1 to "+strconv.Itoa(plan.MaxPoints)+"; a ring of more is refused")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	if err := set.Parse(args); err != nil {
@@ -59,6 +62,9 @@ func parse(args []string) (flags, error) {
 	}
 	if f.Concurrency < 1 || f.Concurrency > 64 {
 		return f, fmt.Errorf("--concurrency: %d is not within 1 to 64", f.Concurrency)
+	}
+	if f.MaxPoints < 1 || f.MaxPoints > plan.MaxPoints {
+		return f, fmt.Errorf("--max-points: %d is not within 1 to %d", f.MaxPoints, plan.MaxPoints)
 	}
 	return f, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 	// PollInterval is how often Dir is read without a file event, at least ringclient.MinPollInterval; 0 is
 	// ringclient.DefaultPollInterval.
 	PollInterval time.Duration
+	// MaxPoints is how many points are built for a recipe, 1 to ring.HardMaxPoints; 0 is ring.DefaultMaxPoints.
+	MaxPoints uint64
 	// ShutdownTimeout is how long requests may take to end when the agent stops; 0 is DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
 	// Version is what the status gives as the agent's own version.
@@ -45,6 +48,7 @@ type Config struct {
 // complete returns the configuration with defaults in place of zero values.
 func (c Config) complete() (Config, error) {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.MaxPoints = cmp.Or(c.MaxPoints, ring.DefaultMaxPoints)
 	c.PollInterval = cmp.Or(c.PollInterval, ringclient.DefaultPollInterval)
 	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, DefaultShutdownTimeout)
 	if c.Logger == nil {
@@ -55,6 +59,8 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("--dir is missing: the directory that the ring's ConfigMaps are mounted at")
 	case c.PollInterval < ringclient.MinPollInterval:
 		return c, fmt.Errorf("--poll-interval is %v, not at least %v", c.PollInterval, ringclient.MinPollInterval)
+	case c.MaxPoints > ring.HardMaxPoints:
+		return c, fmt.Errorf("--max-points is %d, not at most %d", c.MaxPoints, ring.HardMaxPoints)
 	case c.ShutdownTimeout < 0:
 		return c, fmt.Errorf("--shutdown-timeout is %v, not above 0", c.ShutdownTimeout)
 	}
@@ -91,6 +97,9 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 			"than loopback, such as 0.0.0.0:9464; whoever can connect can ask")
 	flags.DurationVar(&v.config.PollInterval, "poll-interval", ringclient.DefaultPollInterval,
 		"how often to read the directory without a file event, at least "+ringclient.MinPollInterval.String())
+	flags.Uint64Var(&v.config.MaxPoints, "max-points", ring.DefaultMaxPoints,
+		"how many points of a ring that is published as a recipe are built; one with more is refused. Each\n"+
+			"takes 2 to 4 bytes, and about 11 while the ring is built")
 	flags.DurationVar(&v.config.ShutdownTimeout, "shutdown-timeout", DefaultShutdownTimeout,
 		"how long requests may take to end after SIGTERM or SIGINT")
 	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")

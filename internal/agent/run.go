@@ -34,7 +34,7 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	client, err := ringclient.Open(config.Dir, ringclient.Options{
-		WaitForRing: true, PollInterval: config.PollInterval, Logger: config.Logger,
+		WaitForRing: true, PollInterval: config.PollInterval, MaxPoints: config.MaxPoints, Logger: config.Logger,
 	})
 	if err != nil {
 		return err

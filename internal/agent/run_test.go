@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/internal/agent"
+	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 // TestRunFollowsTheDirectory runs a whole agent: it starts without a ring, gets one, gets another, and stops.
@@ -48,6 +49,39 @@ func TestRunFollowsTheDirectory(t *testing.T) {
 	}
 }
 
+// TestRunKeepsToItsPoints builds the ring of a recipe, and refuses one of more points than it may build.
+func TestRunKeepsToItsPoints(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	one, two := names(t, "one"), names(t, "one", "two")
+	config := agent.Config{
+		Dir: dir, Listen: "127.0.0.1:0", MaxPoints: uint64(one.PointCount()),
+		Listening: func(addr net.Addr) { listening <- "http://" + addr.String() },
+	}
+	go func() { ended <- agent.Run(ctx, config) }()
+	base := <-listening
+	for generation, r := range []*ring.Ring{one, two} {
+		recipe, err := ring.Open(r.Recipe())
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, dir, int64(generation+1), recipe)
+		eventually(t, "a load", func() bool {
+			status := get(t, base+"/v1/status").object(t)
+			failure, failed := status["lastError"].(map[string]any)
+			return r == one && status["encoding"] == "Recipe" ||
+				failed && failure["reason"] == "points" && failure["value"] == "120" && failure["limit"] == "40"
+		})
+	}
+	checkProbe(t, base+"/v1/lookup?key=a", http.StatusOK, `"id":"one"`)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the stop: %v", err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
 func TestRunFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,6 +96,7 @@ func TestRunFails(t *testing.T) {
 		"address taken":        {agent.Config{Dir: t.TempDir(), Listen: taken.Addr().String()}, "listening on " + taken.Addr().String()},
 		"no address":           {agent.Config{Dir: t.TempDir(), Listen: "nowhere"}, "listening on nowhere"},
 		"poll too often":       {agent.Config{Dir: t.TempDir(), PollInterval: 1}, "--poll-interval is 1ns, not at least 10ms"},
+		"too many points":      {agent.Config{Dir: t.TempDir(), MaxPoints: 1 << 31}, "--max-points is 2147483648, not at most 2147483647"},
 		"negative stop timout": {agent.Config{Dir: t.TempDir(), ShutdownTimeout: -1}, "--shutdown-timeout is -1ns, not above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,6 +30,7 @@ type ringStatus struct {
 	Generation int64     `json:"generation"`
 	Digest     string    `json:"digest"`
 	Version    string    `json:"version"`
+	Encoding   string    `json:"encoding"`
 	Backends   int       `json:"backends"`
 	Points     int       `json:"points"`
 	LoadedAt   time.Time `json:"loadedAt"`
@@ -76,7 +77,7 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
 		answer.Ready = true
 		answer.ringStatus = &ringStatus{
 			Ring: state.RingName(), Generation: state.Generation(), Digest: state.Digest(), Version: state.Version().String(),
-			Backends: state.Ring().Len(), Points: state.Ring().PointCount(), LoadedAt: state.LoadedAt().UTC(),
+			Encoding: state.Ring().Encoding().String(), Backends: state.Ring().Len(), Points: state.Ring().PointCount(), LoadedAt: state.LoadedAt().UTC(),
 		}
 	}
 	writeJSON(w, http.StatusOK, answer)

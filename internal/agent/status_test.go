@@ -46,7 +46,7 @@ func TestStatusOfRing(t *testing.T) {
 	}
 	delete(counters, "loadSeconds")
 	want := map[string]any{
-		"ready": true, "ring": "cdn/edge", "generation": 41.0, "digest": r.Digest(), "version": "V2", "backends": 2.0,
+		"ready": true, "ring": "cdn/edge", "generation": 41.0, "digest": r.Digest(), "version": "V2", "encoding": "Points", "backends": 2.0,
 		"points": float64(r.PointCount()),
 		"counters": map[string]any{
 			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "bytesHeld": float64(client.Stats().BytesHeld),

@@ -19,10 +19,10 @@ import (
 
 const buildLong = `Do the operator's whole job without a cluster: read the manifest of one HashRing,
 apply the defaults of its CRD, check it as the API server would, build the ring
-and write ring-a.snap, ring-b.snap and routing.json into a directory. The
-snapshot is the one that the operator publishes, byte for byte. With V3 that
-depends on the ring before: the operator takes the one that it has published, this
-command the one of the directory.
+and write ring-a.snap, ring-b.snap and routing.json into a directory, and with
+spec.publication.chunks also ring-a.snap.1 and so on. The snapshot is the one that
+the operator publishes, byte for byte. With V3 that depends on the ring before: the
+operator takes the one that it has published, this command the one of the directory.
 
 The files replace those of an earlier build of the same ring together, routing.json
 last; its generation grows by one when something changed, and nothing is written
@@ -126,20 +126,24 @@ func (o *buildOptions) build(hashRing *v1alpha1.HashRing) (*BuildReport, error) 
 	if err != nil {
 		return nil, fmt.Errorf("HashRing %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
+	opened, err := desired.Ring.Open()
+	if err != nil {
+		return nil, fmt.Errorf("HashRing %s/%s: opening what was built: %w", ref.Namespace, ref.Name, err)
+	}
 	files := publication.Files()
 	if err := dir.checkStray(files); err != nil && !o.force {
 		return nil, err
 	}
-	written := dir.differing(files)
-	if err := dir.write(files); err != nil {
+	written := dir.differing(publication)
+	if err := dir.write(publication); err != nil {
 		return nil, fmt.Errorf("writing to %s: %w", o.dir, err)
 	}
 	report := &BuildReport{
 		Ring: ref.Namespace + "/" + ref.Name, Directory: o.dir, Outcome: outcome,
-		Generation: publication.Generation, Snapshot: describeRing(desired.Ring),
+		Generation: publication.Generation, Snapshot: describeRing(opened),
 	}
 	report.Snapshot.Warnings = append(describeWarnings(desired.Warnings), report.Snapshot.Warnings...)
-	for _, name := range slices.Sorted(slices.Values(outputOrder)) {
+	for _, name := range slices.Sorted(slices.Values(publication.FileNames())) {
 		report.Files = append(report.Files, FileReport{
 			Name: name, Bytes: len(files[name]), Digest: ring.Digest(files[name]), Written: slices.Contains(written, name),
 		})

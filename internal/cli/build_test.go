@@ -72,7 +72,7 @@ func TestBuildWritesWhatTheOperatorPublishes(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir("shards")
-	if err != nil || len(entries) != len(outputOrder) {
+	if err != nil || len(entries) != len(p.FileNames()) {
 		t.Errorf("the directory has %v, %v", entries, err)
 	}
 }
@@ -223,7 +223,10 @@ func TestBuildPutsBackWhatItReplaced(t *testing.T) {
 				d.held["ring-a.snap"] = []byte(held)
 			}
 			before := snapshotOf(t, "out")
-			err := d.write(map[string][]byte{"ring-a.snap": []byte("a"), "ring-b.snap": []byte("b"), "routing.json": []byte("{}")})
+			err := d.write(&plan.Publication{ConfigMaps: []plan.ConfigMap{
+				{BinaryData: map[string][]byte{"ring-b.snap": []byte("b")}}, {BinaryData: map[string][]byte{"ring-a.snap": []byte("a")}},
+				{Data: map[string]string{"routing.json": "{}"}},
+			}})
 			if err == nil || !strings.Contains(err.Error(), "routing.json") {
 				t.Errorf("got %v, want an error of routing.json", err)
 			}
@@ -250,7 +253,7 @@ func TestBuildRefusesAManifest(t *testing.T) {
 		"against the schema":    {head + "spec: {backends: [{name: a}]}", "\n  spec.backends[0].address: Required value\nNot every rule could be checked: correct these first.\n"},
 		"without a backend":     {head + "spec: {}", "HashRing default/x: spec.backends: none of 0 backends has a weight above 0"},
 		"with an odd selector":  {head + "spec:\n  features: [{name: a, selector: {matchExpressions: [{key: a, operator: Is}]}}]", "HashRing default/x: spec.features[0].selector of feature \"a\": "},
-		"that is too large":     {head + "spec: {backends: [{name: a, address: 10.0.0.1, port: 1, weight: 100000}]}", "a ConfigMap takes 1048576: spec.algorithm.pointsPerWeight "},
+		"that is too large":     {head + "spec: {publication: {encoding: Points}, backends: [{name: a, address: 10.0.0.1, port: 1, weight: 100000}]}", "or spec.algorithm.pointsPerWeight "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -316,12 +319,9 @@ func TestBuildUsage(t *testing.T) {
 
 // TestBuildOrder: routing.json never names a snapshot that is not there yet.
 func TestBuildOrder(t *testing.T) {
-	if last := outputOrder[len(outputOrder)-1]; last != routing.FileName {
-		t.Errorf("%s is written last", last)
-	}
-	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		if !slices.Contains(outputOrder, slot.FileName()) {
-			t.Errorf("%s is not written", slot.FileName())
-		}
+	names := publicationOf(t, chunkedManifest(3)).FileNames()
+	want := []string{"ring-b.snap", "ring-b.snap.1", "ring-b.snap.2", "ring-a.snap", "ring-a.snap.1", "ring-a.snap.2", "routing.json"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
 	}
 }

@@ -40,6 +40,7 @@ func verify(p *publication) *verification {
 	v.checkSnapshot(stable)
 	v.checkAgainstRouting(stable)
 	v.checkOtherSlot(other)
+	v.checkSpares()
 	if p.cluster != nil {
 		v.checkConfigMaps()
 		v.checkStatus()
@@ -126,22 +127,41 @@ func (v *verification) checkOtherSlot(other *artifact) {
 	v.report.check(other.path, "is empty or holds a ring", trimSubject(err, other))
 }
 
+// checkSpares checks the chunks that nothing is in: a reader may take all files of a slot for the snapshot.
+func (v *verification) checkSpares() {
+	for _, a := range v.spares {
+		err := a.err
+		if err == nil && len(a.data) > 0 {
+			err = fmt.Errorf("it has %d bytes, and no snapshot that needs them", len(a.data))
+		}
+		v.report.check(a.path, "is empty, as it is not needed", err)
+	}
+}
+
 // checkConfigMaps checks that annotations say what the payload is.
 func (v *verification) checkConfigMaps() {
-	objects := []*corev1.ConfigMap{v.cluster.routing, v.cluster.slots[routing.SlotA], v.cluster.slots[routing.SlotB]}
-	for i, a := range []*artifact{v.routing, v.slots[routing.SlotA], v.slots[routing.SlotB]} {
-		cm := objects[i]
-		if cm == nil {
-			continue // That it does not exist has been said.
+	content := func(a *artifact, cm *corev1.ConfigMap) {
+		if cm != nil { // That it does not exist has been said.
+			v.annotation(a, cm, v1alpha1.AnnotationContentDigest, plan.ContentDigest(cm.Data, cm.BinaryData))
 		}
-		v.annotation(a, cm, v1alpha1.AnnotationContentDigest, plan.ContentDigest(cm.Data, cm.BinaryData))
+	}
+	content(v.routing, v.cluster.routing)
+	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
+		for _, c := range v.cluster.slots[slot] {
+			content(c.artifact, c.object)
+		}
 	}
 	if v.file == nil {
 		return
 	}
 	v.annotation(v.routing, v.cluster.routing, v1alpha1.AnnotationGeneration, strconv.FormatInt(v.file.Generation, 10))
-	if cm := v.cluster.slots[v.file.Stable.Slot]; cm != nil {
-		v.annotation(v.slots[v.file.Stable.Slot], cm, v1alpha1.AnnotationDigest, v.file.Stable.Digest)
+	for _, c := range v.cluster.slots[v.file.Stable.Slot][:len(v.file.Stable.Files())] {
+		if c.object != nil {
+			v.annotation(c.artifact, c.object, v1alpha1.AnnotationDigest, v.file.Stable.Digest)
+		}
+		if c.object != nil && v.ring != nil {
+			v.annotation(c.artifact, c.object, v1alpha1.AnnotationEncoding, v.ring.Encoding().String())
+		}
 	}
 }
 
@@ -163,7 +183,7 @@ func (v *verification) checkStatus() {
 		v.report.check(subject, active, errors.New("the status names no published ring"))
 		return
 	}
-	if v.cluster.slots[v.file.Stable.Slot] == nil {
+	if v.cluster.slots[v.file.Stable.Slot][0].object == nil {
 		v.report.skip(subject, active, "there is no slot to compare it with")
 		return
 	}
@@ -202,7 +222,7 @@ func (v *verification) checkManifest(name string, hashRing *v1alpha1.HashRing) {
 }
 
 // compareRings says in what a published ring differs from the one that a manifest asks for.
-func compareRings(want, got *ring.Ring, a *artifact) error {
+func compareRings(want *plan.Ring, got *ring.Ring, a *artifact) error {
 	switch {
 	case a.err != nil:
 		return a.err
@@ -211,10 +231,17 @@ func compareRings(want, got *ring.Ring, a *artifact) error {
 	case got == nil:
 		return fmt.Errorf("%s cannot be read", a.path)
 	}
-	return fmt.Errorf("it gives %s, published is %s", summary(want), summary(got))
+	return fmt.Errorf("it gives %s, published is %s", summary(want, want.Snapshot()), summary(got, a.data))
 }
 
-func summary(r *ring.Ring) string {
+// summarised is a ring, built or published.
+type summarised interface {
+	Algorithm() ring.Algorithm
+	Len() int
+	PointCount() int
+}
+
+func summary(r summarised, snapshot []byte) string {
 	return fmt.Sprintf("%s (%s with %s, %d backends, %d points)",
-		r.Digest(), r.Algorithm().Version, pointsText(describeAlgorithm(r.Algorithm())), r.Len(), r.PointCount())
+		ring.Digest(snapshot), r.Algorithm().Version, pointsText(describeAlgorithm(r.Algorithm())), r.Len(), r.PointCount())
 }

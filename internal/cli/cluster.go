@@ -35,15 +35,23 @@ var publicationTime = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, 
 
 // clusterObjects are the objects that a publication was read from.
 type clusterObjects struct {
-	slots   map[routing.Slot]*corev1.ConfigMap
 	routing *corev1.ConfigMap
+	// slots are the chunks of the slots, as far as they were read; nil for one that is not there.
+	slots map[routing.Slot][]chunk
 	// ring is read for the whole only.
 	ring *v1alpha1.HashRing
 }
 
+// chunk is a ConfigMap of a slot.
+type chunk struct {
+	*artifact
+	// object is nil where there is none.
+	object *corev1.ConfigMap
+}
+
 // revision returns the number of the revision in a slot, 0 where it has none.
 func (c *clusterObjects) revision(slot routing.Slot) int64 {
-	cm := c.slots[slot]
+	cm := c.slots[slot][0].object
 	if cm == nil {
 		return 0
 	}
@@ -94,20 +102,24 @@ func (s cluster) read(ctx context.Context, whole bool) (*publication, error) {
 	return p, err
 }
 
-// betweenWrites says that the slot which the routing file names holds another snapshot than it names.
+// betweenWrites says that the slot which the routing file names holds another snapshot than it names, or lacks a chunk: the
+// operator deletes those that a newer routing file does not name.
 func (p *publication) betweenWrites() bool {
 	file, err := routing.Parse(p.routing.data)
 	if err != nil {
 		return false
 	}
 	a := p.slots[file.Stable.Slot]
-	return a.err == nil && checkDigest(a, file.Stable) != nil
+	if a.err != nil {
+		return file.Stable.Chunks > 0
+	}
+	return checkDigest(a, file.Stable) != nil
 }
 
 func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error) {
 	p := &publication{
 		origin: fmt.Sprintf("HashRing %s/%s", s.namespace, s.name),
-		slots:  map[routing.Slot]*artifact{}, cluster: &clusterObjects{slots: map[routing.Slot]*corev1.ConfigMap{}},
+		slots:  map[routing.Slot]*artifact{}, cluster: &clusterObjects{slots: map[routing.Slot][]chunk{}},
 	}
 	if whole {
 		p.cluster.ring = &v1alpha1.HashRing{}
@@ -120,14 +132,47 @@ func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error)
 		return nil, err
 	}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		if !whole && !p.names(slot) {
+		ref, named := p.reference(slot)
+		if !whole && !named {
 			continue
 		}
-		if p.cluster.slots[slot], p.slots[slot], err = s.configMap(ctx, plan.SlotName(s.name, slot), slot.FileName()); err != nil {
+		if err := s.readSlot(ctx, p, ref); err != nil {
 			return nil, err
 		}
 	}
 	return p, p.checkRingName(s.namespace + "/" + s.name)
+}
+
+// readSlot reads the chunks that make up a snapshot and, where the HashRing was read, those that are spare.
+func (s cluster) readSlot(ctx context.Context, p *publication, ref routing.Reference) error {
+	needed, count := len(ref.Files()), len(ref.Files())
+	if p.cluster.ring != nil {
+		count = max(count, int(p.cluster.ring.Spec.Publication.Chunks))
+	}
+	for i := range count {
+		cm, a, err := s.configMap(ctx, plan.ChunkName(s.name, ref.Slot, i), ref.Slot.ChunkFileName(i))
+		if err != nil {
+			return err
+		}
+		p.cluster.slots[ref.Slot] = append(p.cluster.slots[ref.Slot], chunk{a, cm})
+		if i >= needed {
+			p.spares = append(p.spares, a)
+		}
+	}
+	p.slots[ref.Slot] = join(p.cluster.slots[ref.Slot][:needed])
+	return nil
+}
+
+// join returns the snapshot that chunks make up. It goes by the name of the first one, or of the one that is not there.
+func join(chunks []chunk) *artifact {
+	whole := &artifact{path: chunks[0].path}
+	for _, c := range chunks {
+		if c.err != nil {
+			return c.artifact
+		}
+		whole.data = append(whole.data, c.data...)
+	}
+	return whole
 }
 
 // checkRingName refuses the files of another ring, such as those that were copied from another namespace.

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -68,11 +69,17 @@ func publicationOf(t *testing.T, manifest string) *plan.Publication {
 func TestClusterWaitsForAPublicationToEnd(t *testing.T) {
 	before, after := publicationOf(t, edgeManifest), publicationOf(t, shardsManifest)
 	between := &plan.Publication{ConfigMaps: append([]plan.ConfigMap{before.ConfigMaps[2]}, after.ConfigMaps[:2]...)}
+	chunked := publicationOf(t, chunkedManifest(2))
+	// The operator has given the second chunk up, after a routing file that is read next time.
+	givenUp := &plan.Publication{ConfigMaps: slices.DeleteFunc(slices.Clone(chunked.ConfigMaps), func(cm plan.ConfigMap) bool { return cm.Name == "edge-a-1" })}
 	for name, test := range map[string]struct {
 		shown []*plan.Publication
 		reads int
 		ok    bool
 	}{
+		"in chunks":               {[]*plan.Publication{chunked}, 1, true},
+		"a chunk is given up":     {[]*plan.Publication{givenUp, after}, 2, true},
+		"a chunk is lost":         {[]*plan.Publication{givenUp, givenUp, givenUp, givenUp, givenUp, givenUp}, 5, false},
 		"nothing is going on":     {[]*plan.Publication{before}, 1, true},
 		"once between two writes": {[]*plan.Publication{between, after}, 2, true},
 		"for a while":             {[]*plan.Publication{between, between, between, after}, 4, true},

@@ -4,7 +4,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -47,13 +49,20 @@ func (s directory) read(_ context.Context, whole bool) (*publication, error) {
 	}
 }
 
-// readMoment reads routing.json and the slots that it names, or all of them.
+// readMoment reads routing.json and the slot that it names or, where whole, everything.
 func readMoment(path string, m routing.Moment, whole bool) *publication {
 	p := &publication{origin: "directory " + path, routing: newArtifact(m.ReadRouting())}
 	p.slots = map[routing.Slot]*artifact{}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		if whole || p.names(slot) {
-			p.slots[slot] = newArtifact(m.ReadSlot(slot, maxSnapshotBytes))
+		ref, named := p.reference(slot)
+		if whole || named {
+			p.slots[slot] = newArtifact(m.ReadSnapshot(ref, maxSnapshotBytes))
+		}
+		for chunk := len(ref.Files()); whole && chunk < routing.MaxChunks; chunk++ {
+			data, shown, err := m.ReadChunk(slot, chunk, maxSnapshotBytes)
+			if !errors.Is(err, fs.ErrNotExist) { // How many there shall be, the files do not say.
+				p.spares = append(p.spares, newArtifact(data, shown, err))
+			}
 		}
 	}
 	return p

@@ -96,7 +96,7 @@ func TestLookupOutput(t *testing.T) {
 func TestLookupSources(t *testing.T) {
 	workdir(t, nil)
 	files := map[string][]byte{}
-	for _, name := range outputOrder {
+	for _, name := range publicationOf(t, edgeManifest).FileNames() {
 		files[name] = []byte(read(t, filepath.Join("edge", name)))
 	}
 	if err := materialize.Write("volume", files); err != nil {

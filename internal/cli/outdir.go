@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
@@ -21,7 +23,7 @@ type BuildOutcome string
 const (
 	// BuildCreated means that the directory had no ring, or --force replaced what was no ring of this name.
 	BuildCreated BuildOutcome = "Created"
-	// BuildUpdated means that it had another ring or other addresses, so the generation grew.
+	// BuildUpdated means that it had another ring or other addresses, so the generation grew, or another number of chunks.
 	BuildUpdated BuildOutcome = "Updated"
 	// BuildRestored means that a snapshot had been edited or deleted, and is again what routing.json names.
 	BuildRestored BuildOutcome = "Restored"
@@ -29,11 +31,18 @@ const (
 	BuildUnchanged BuildOutcome = "Unchanged"
 )
 
-// outputOrder is the order in which files are put in place: routing.json comes last, so that it never names a snapshot
-// that is not there yet.
-var outputOrder = []string{routing.SlotB.FileName(), routing.SlotA.FileName(), routing.FileName}
+// outputNames are the names of all files that a ring can have.
+func outputNames() []string {
+	names := []string{routing.FileName}
+	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
+		for chunk := range routing.MaxChunks {
+			names = append(names, slot.ChunkFileName(chunk))
+		}
+	}
+	return names
+}
 
-// outputDir is a directory that a ring is built into, with what it held before; a file that is not there is nil.
+// outputDir is a directory that a ring is built into, with what it held before; what was not there has no entry.
 type outputDir struct {
 	path string
 	held map[string][]byte
@@ -52,13 +61,15 @@ func openOutputDir(path string, ref plan.Ref, force bool) (*outputDir, error) {
 	if _, err := os.Lstat(filepath.Join(path, routing.DataLink)); err == nil {
 		return nil, fmt.Errorf("%s is a mounted volume: its files change by the link %s, not one by one", path, routing.DataLink)
 	}
-	for _, name := range outputOrder {
+	for _, name := range outputNames() {
 		file := filepath.Join(path, name)
-		data, err := routing.ReadFile(file, plan.MaxSnapshotBytes)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !force {
+		data, err := routing.ReadFile(file, plan.ChunkBytes)
+		switch {
+		case err == nil:
+			d.held[name] = data
+		case !errors.Is(err, fs.ErrNotExist) && !force:
 			return nil, fmt.Errorf("%s: %w; --force replaces it", file, err)
 		}
-		d.held[name] = data
 	}
 	err := d.recognise(ref)
 	if err != nil && !force {
@@ -107,9 +118,9 @@ func (d *outputDir) checkStray(files map[string][]byte) error {
 	if d.held[routing.FileName] != nil {
 		return nil
 	}
-	for _, name := range []string{routing.SlotA.FileName(), routing.SlotB.FileName()} {
+	for _, name := range outputNames() {
 		held := d.held[name]
-		if held != nil && !bytes.Equal(held, files[name]) && !bytes.Equal(held, ring.EmptySlot()) {
+		if len(held) > 0 && !bytes.Equal(held, files[name]) && !bytes.Equal(held, ring.EmptySlot()) {
 			return fmt.Errorf("%s is there without a %s, so it may be of another ring; --force replaces it",
 				filepath.Join(d.path, name), routing.FileName)
 		}
@@ -131,18 +142,33 @@ func (d *outputDir) plan(ref plan.Ref, desired *plan.Desired) (*plan.Publication
 	case !bytes.Equal(d.held[routing.FileName], files[routing.FileName]):
 		next, err := plan.Render(ref, desired, revision, d.generation+1)
 		return next, BuildUpdated, err
-	case len(d.differing(files)) > 0:
+	case len(d.needless(files)) > 0 || slices.ContainsFunc(d.differing(same), func(name string) bool { return len(files[name]) == 0 }):
+		return same, BuildUpdated, nil
+	case len(d.differing(same)) > 0:
 		return same, BuildRestored, nil
 	default:
 		return same, BuildUnchanged, nil
 	}
 }
 
-// differing returns the names of the files that are not held as they shall be, in the order in which they are written.
-func (d *outputDir) differing(files map[string][]byte) []string {
+// differing returns the names of the files that are not held as they shall be, in the order in which they are written:
+// routing.json comes last, so that it never names a snapshot that is not there yet.
+func (d *outputDir) differing(p *plan.Publication) []string {
+	files := p.Files()
 	var names []string
-	for _, name := range outputOrder {
-		if held := d.held[name]; held == nil || !bytes.Equal(held, files[name]) {
+	for _, name := range p.FileNames() {
+		if held, ok := d.held[name]; !ok || !bytes.Equal(held, files[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// needless returns the names of the chunks that are held and that the ring does not have any more.
+func (d *outputDir) needless(files map[string][]byte) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(d.held)) {
+		if _, wanted := files[name]; !wanted {
 			names = append(names, name)
 		}
 	}
@@ -151,10 +177,11 @@ func (d *outputDir) differing(files map[string][]byte) []string {
 
 // write puts files in place. They are complete on disk before the first one is renamed, and an error puts back what was
 // there. Only a process that is killed between two renames leaves a snapshot that routing.json does not name; readers
-// then keep the ring that they have, and building again mends it.
-func (d *outputDir) write(files map[string][]byte) error {
-	names := d.differing(files)
-	if len(names) == 0 {
+// then keep the ring that they have, and building again mends it. Chunks that are not needed any more go at the end.
+func (d *outputDir) write(p *plan.Publication) error {
+	names, files := d.differing(p), p.Files()
+	needless := d.needless(files)
+	if len(names)+len(needless) == 0 {
 		return nil
 	}
 	if err := os.MkdirAll(d.path, 0o755); err != nil {
@@ -175,6 +202,11 @@ func (d *outputDir) write(files map[string][]byte) error {
 			return errors.Join(err, d.putBack(staging, names[:i]))
 		}
 	}
+	for _, name := range needless {
+		if err := os.Remove(filepath.Join(d.path, name)); err != nil {
+			return err
+		}
+	}
 	return syncDir(d.path)
 }
 
@@ -183,7 +215,7 @@ func (d *outputDir) putBack(staging string, names []string) error {
 	var errs []error
 	for _, name := range names {
 		path := filepath.Join(d.path, name)
-		if d.held[name] == nil {
+		if _, ok := d.held[name]; !ok {
 			errs = append(errs, os.Remove(path))
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
@@ -34,18 +35,22 @@ type publication struct {
 	bare *artifact
 
 	routing *artifact
-	slots   map[routing.Slot]*artifact
+	// slots are the snapshots: all chunks of the slot that routing.json names, the first one of the other.
+	slots map[routing.Slot]*artifact
+	// spares are the chunks that are not needed, where the whole was read.
+	spares []*artifact
 	// cluster is nil where the source is a directory.
 	cluster *clusterObjects
 }
 
-// names says whether the routing file, as far as it can be read, names this slot.
-func (p *publication) names(slot routing.Slot) bool {
-	if p.routing.err != nil {
-		return false
+// reference returns how the routing file, as far as it can be read, names a slot, and whether it does.
+func (p *publication) reference(slot routing.Slot) (routing.Reference, bool) {
+	if p.routing.err == nil {
+		if file, err := routing.Parse(p.routing.data); err == nil && file.Stable.Slot == slot {
+			return file.Stable, true
+		}
 	}
-	file, err := routing.Parse(p.routing.data)
-	return err == nil && file.Stable.Slot == slot
+	return routing.NewReference(slot, "", "", 1), false
 }
 
 // opened is a ring that can be asked, with what its source says beside it.
@@ -102,7 +107,7 @@ func openSnapshot(a *artifact) (*ring.Ring, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	r, err := ring.Open(a.data)
+	r, err := plan.OpenSnapshot(a.data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.path, err)
 	}
@@ -113,10 +118,16 @@ func checkDigest(a *artifact, ref routing.Reference) error {
 	if a.err != nil {
 		return a.err
 	}
-	if digest := ring.Digest(a.data); digest != ref.Digest {
+	digest := ring.Digest(a.data)
+	switch {
+	case digest == ref.Digest:
+		return nil
+	case ref.Chunks > 0:
+		return fmt.Errorf("%s to %s together have the digest %s, %s names %s",
+			a.path, ref.Slot.ChunkFileName(ref.Chunks-1), digest, routing.FileName, ref.Digest)
+	default:
 		return fmt.Errorf("%s has the digest %s, %s names %s", a.path, digest, routing.FileName, ref.Digest)
 	}
-	return nil
 }
 
 func checkVersion(r *ring.Ring, ref routing.Reference) error {

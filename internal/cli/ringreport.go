@@ -17,6 +17,8 @@ import (
 type RingReport struct {
 	// Digest names the snapshot: "sha256:" and 64 hex digits.
 	Digest string `json:"digest"`
+	// Encoding is Points, or Recipe for a snapshot whose points every reader builds.
+	Encoding string `json:"encoding"`
 	// Algorithm placed the points.
 	Algorithm AlgorithmReport `json:"algorithm"`
 	// Identity is what of a backend is hashed: Address, NGINX or Name.
@@ -95,6 +97,7 @@ func describeRing(r *ring.Ring) RingReport {
 	stats, views := r.Stats(), plan.ViewBalances(r)
 	report := RingReport{
 		Digest:    r.Digest(),
+		Encoding:  r.Encoding().String(),
 		Algorithm: describeAlgorithm(r.Algorithm()),
 		Identity:  r.Identity().String(),
 		Backends:  BackendCounts{Total: r.Len(), Placed: stats.Backends, Drained: r.Len() - stats.Backends},
@@ -143,6 +146,7 @@ func describeWarnings(warnings []v1alpha1.Warning) []WarningReport {
 // header prints what a ring is, as lines of a name and a value.
 func (r RingReport) header(w io.Writer) {
 	printf(w, "digest\t%s\n", r.Digest)
+	printf(w, "encoding\t%s\n", r.Encoding)
 	printf(w, "algorithm\t%s, %s\n", r.Algorithm.Version, pointsText(r.Algorithm))
 	printf(w, "identity\t%s\n", r.Identity)
 	drained := ""

@@ -17,8 +17,9 @@ const verifyLong = `Check that what is published is what it should be.
 For a snapshot: it is in canonical form, and building its backends again gives the
 same bytes. For a directory also: routing.json is canonical, names the snapshot that
 is there, and gives an address to every backend; the other slot holds the marker of
-an empty slot, or a ring. For the cluster also: annotations and the status of the
-HashRing agree with the bytes. With -f also: this manifest gives the same bytes.
+an empty slot, or a ring; chunks that are not needed are empty. For the cluster also:
+annotations and the status of the HashRing agree with the bytes. With -f also: this
+manifest gives the same bytes.
 
 Prints a line for each check. The exit code is 1 when one of them fails.`
 

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
+	"github.com/ringwright/ringwright/internal/ringcache"
 )
 
 // nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
@@ -31,6 +32,7 @@ const nameRecheck = 30 * time.Second
 type HashRingReconciler struct {
 	Client    client.Client
 	Publisher *publish.Publisher
+	Rings     *ringcache.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 
@@ -38,16 +40,19 @@ type HashRingReconciler struct {
 }
 
 // NewHashRingReconciler returns a reconciler that reads from c, whose ConfigMaps are cached as [publish.CacheOptions] says,
-// and from live, the API server.
-func NewHashRingReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *HashRingReconciler {
+// and from live, the API server. What it builds, rings keeps.
+func NewHashRingReconciler(
+	c client.Client, live client.Reader, rings *ringcache.Cache, recorder events.EventRecorder, clock clock.PassiveClock,
+) *HashRingReconciler {
 	return &HashRingReconciler{
-		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Recorder: recorder, Clock: clock, conflicts: newLimiter(),
+		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Rings: rings, Recorder: recorder, Clock: clock,
+		conflicts: newLimiter(),
 	}
 }
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=list;watch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -104,7 +109,7 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 		out.failure = err
 		return out
 	}
-	out.decision = plan.Decide(ring, seen.Observation, out.now)
+	out.decision = plan.Decide(ring, r.Rings.Build, seen.Observation, out.now)
 	out.failure = r.write(ctx, ring, seen, out.decision)
 	var taken *publish.TakenError
 	if errors.As(out.failure, &taken) {
@@ -133,6 +138,12 @@ func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing,
 	}
 	if err := r.Publisher.Write(ctx, ring, seen, d.Writes); err != nil {
 		return err
+	}
+	if len(d.Deletes) > 0 {
+		log.FromContext(ctx).Info("Deleting chunks that spec no longer asks for", "configMaps", d.Deletes)
+		if err := r.Publisher.Delete(ctx, ring, seen, d.Deletes); err != nil {
+			return err
+		}
 	}
 	return r.Publisher.DeleteRecords(ctx, ring, d.Outdated)
 }

@@ -5,6 +5,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -28,7 +29,9 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/controller"
+	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
+	"github.com/ringwright/ringwright/internal/ringcache"
 )
 
 // LeaderElectionID is the name of the Lease that the leader holds.
@@ -53,6 +56,9 @@ type Options struct {
 	LeaderElectionNamespace string
 	// Concurrency is how many HashRings are reconciled at a time; at least 1.
 	Concurrency int
+	// MaxPoints is how many points the rings have that are built at a time, together and each; 0 is [plan.MaxPoints], which is
+	// the most.
+	MaxPoints uint64
 	// SkipNameValidation allows several managers in one process, as tests have them.
 	SkipNameValidation bool
 }
@@ -133,7 +139,8 @@ func addProbes(mgr ctrl.Manager) error {
 }
 
 func addControllers(mgr ctrl.Manager, o Options) error {
-	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("ringwright"), clock.RealClock{})
+	rings := ringcache.New(cmp.Or(o.MaxPoints, plan.MaxPoints))
+	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), rings, mgr.GetEventRecorder("ringwright"), clock.RealClock{})
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
 	}

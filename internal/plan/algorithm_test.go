@@ -44,7 +44,7 @@ func build(t *testing.T, s v1alpha1.HashRingSpec) *ring.Ring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Ring
+	return open(t, d)
 }
 
 func TestAlgorithmOfV3(t *testing.T) {
@@ -158,7 +158,7 @@ func TestStatusOfV3(t *testing.T) {
 	}
 	worst, features := 0.0, []string(nil)
 	for _, names := range [][]string{nil, {"f0"}, {"f1"}, {"f0", "f1"}} {
-		v, err := d.Desired.Ring.View(names...)
+		v, err := open(t, d.Desired).View(names...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,8 @@ func TestWhatFitsFitsV3(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := row.spec
-			s.Algorithm.PointsPerWeight = 3_000
+			s.Algorithm.PointsPerWeight = 900
+			s.Publication.Encoding = v1alpha1.EncodingPoints
 			for i := range s.Backends {
 				s.Backends[i].Weight = ptr.To(row.weight(i))
 			}
@@ -275,15 +276,23 @@ func TestWhatFitsFitsV3(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsRefusedBeforeTrimming: a million points in 64 views would take many seconds, only to be refused.
+// TestTooLargeIsRefusedBeforeTrimming: a million points in 64 views would take many seconds, only to be refused. As a recipe they
+// would fit, but for the limit of what is trimmed.
 func TestTooLargeIsRefusedBeforeTrimming(t *testing.T) {
 	s := trimmed(4096, 6)
 	s.Algorithm.PointsPerWeight = 250
+	s.Publication.Encoding = v1alpha1.EncodingPoints
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := plan.Build(s)
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), "has 1024000 points") {
+		t.Error(err)
+	}
+	s.Publication.Encoding = v1alpha1.EncodingAuto
+	s.Algorithm.PointsPerWeight = 257
+	_, err = plan.Build(s)
+	if err == nil || !strings.Contains(err.Error(), "has 1052672 points, at most 1048576 are built: spec.algorithm.pointsPerWeight 256 would fit") {
 		t.Error(err)
 	}
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {

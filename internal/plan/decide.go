@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // DefaultMinInterval is spec.publication.minInterval where spec does not set it; the schema has the same default.
@@ -33,7 +34,7 @@ type Object struct {
 	Holder Holder
 	// ContentDigest is the digest of the payload that is there, not what an annotation says of it.
 	ContentDigest string
-	// FileDigest is the digest of the file that is there, of slot a or routing.json; "" for slot b.
+	// FileDigest is the digest of the routing.json that is there; "" for the others.
 	FileDigest  string
 	Annotations map[string]string
 	// MetadataIntact says that labels and owner reference are as they shall be.
@@ -53,9 +54,17 @@ func (o Object) matches(cm ConfigMap) bool {
 	return true
 }
 
+// intact says that the payload is the one that was published with the annotations.
+func (o Object) intact() bool {
+	return o.ContentDigest == o.Annotations[v1alpha1.AnnotationContentDigest]
+}
+
 // Observation is what the cluster holds of one ring.
 type Observation struct {
 	SlotA, SlotB, Routing Object
+	// Chunks are the further ConfigMaps of both slots: those that spec asks for, and those of an earlier spec that are
+	// still there.
+	Chunks []Object
 	// History are the records that carry our labels, in ascending order of their revisions.
 	History []Recorded
 	// Previous is the ring that was published last, as [Sources] finds it; nil where there is none, and where the spec does
@@ -63,8 +72,12 @@ type Observation struct {
 	Previous *ring.Ring
 }
 
+func (o Observation) all() []Object {
+	return append([]Object{o.SlotA, o.SlotB, o.Routing}, o.Chunks...)
+}
+
 func (o Observation) find(name string) Object {
-	for _, object := range []Object{o.SlotA, o.SlotB, o.Routing} {
+	for _, object := range o.all() {
 		if object.Name == name {
 			return object
 		}
@@ -85,7 +98,10 @@ type Decision struct {
 	Writes []ConfigMap
 	// Record is to be written before Writes; nil where it is there as it shall be, and with Wait.
 	Record *Record
-	// Outdated are to be deleted after Writes.
+	// Deletes are the names of ConfigMaps of ours that an earlier spec asked for. There are none before the cluster holds all
+	// of Publication, so that the routing file that is there does not name them.
+	Deletes []string
+	// Outdated are records to be deleted after Writes.
 	Outdated []Recorded
 	// Restores says that Record and Writes only bring back what was published before and has been edited or deleted since.
 	Restores bool
@@ -93,10 +109,11 @@ type Decision struct {
 	LastGoodIntact bool
 }
 
-// Decide plans the next step for a HashRing from its spec and status and what was seen of its publication.
-func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
-	d := Decision{LastGoodIntact: lastGoodIntact(r.Status, seen)}
-	desired, err := BuildFrom(r.Spec, seen.Previous)
+// Decide plans the next step for a HashRing from its spec and status and what was seen of its publication. The ring comes
+// from build, which is [BuildRing] or remembers what that returned.
+func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.Time) Decision {
+	d := Decision{LastGoodIntact: lastGoodIntact(r, seen)}
+	desired, err := buildWith(build, r.Spec, seen.Previous)
 	if err == nil {
 		err = conflict(r, seen)
 	}
@@ -116,17 +133,49 @@ func Decide(r *v1alpha1.HashRing, seen Observation, now time.Time) Decision {
 			d.Writes = append(d.Writes, cm)
 		}
 	}
-	d.Restores = published(r.Status, d.Publication, desired)
+	old := published(r.Status, d.Publication, desired)
+	d.Restores = old && r.Status.ObservedGeneration == r.Generation // Else it can be chunks that are new.
 	d.Outdated = outdated(r.Status, d.Publication.Revision, seen)
-	if len(d.Writes) > 0 && !d.Restores && d.LastGoodIntact {
+	switch {
+	case len(d.Writes) == 0:
+		d.Deletes = leftovers(d.Publication, seen)
+	case !old && d.LastGoodIntact:
 		d.Wait = wait(r, now)
 	}
 	if d.Wait > 0 {
 		d.Record, d.Outdated = nil, nil
-		// Slot b is the same in both publications, and pods that mount it cannot start without it.
-		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return cm.Name != seen.SlotB.Name })
+		// Pods that mount what is missing cannot start, and nothing of the last good ring is.
+		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return seen.find(cm.Name).Holder != Nobody })
 	}
 	return d
+}
+
+// activeChunks returns the names of the ConfigMaps that the ring in status.active is in; none where there is no such ring.
+func activeChunks(r *v1alpha1.HashRing) []string {
+	if r.Status.Active == nil {
+		return nil
+	}
+	count := 1
+	if s := r.Status.Snapshot; s != nil {
+		count = max(int(s.Chunks), 1) // It is 0 in a status of an older version.
+	}
+	var names []string
+	for chunk := range count {
+		names = append(names, ChunkName(r.Name, routing.Slot(r.Status.Active.Slot), chunk))
+	}
+	return names
+}
+
+// leftovers returns the names of what is ours and no part of p.
+func leftovers(p *Publication, seen Observation) []string {
+	var names []string
+	for _, o := range seen.Chunks {
+		wanted := slices.ContainsFunc(p.ConfigMaps, func(cm ConfigMap) bool { return cm.Name == o.Name })
+		if o.Holder == Ours && !wanted {
+			names = append(names, o.Name)
+		}
+	}
+	return names
 }
 
 // wait returns how long a publication has to wait for the one before it to be minInterval old. A publication in the
@@ -147,10 +196,19 @@ func asRefusal(err error) *Refusal {
 	return &Refusal{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()}
 }
 
+// Names returns the names of all ConfigMaps that are published for r.
+func Names(r *v1alpha1.HashRing) []string {
+	names := []string{RoutingName(r.Name)}
+	for chunk := range chunks(r.Spec) {
+		names = append(names, ChunkName(r.Name, routing.SlotA, chunk), ChunkName(r.Name, routing.SlotB, chunk))
+	}
+	return names
+}
+
 // conflict refuses to publish while a name is taken. Nothing at all is written then: half a publication helps nobody.
 func conflict(r *v1alpha1.HashRing, seen Observation) error {
-	for _, o := range []Object{seen.SlotA, seen.SlotB, seen.Routing} {
-		if o.Holder == Foreign {
+	for _, name := range Names(r) {
+		if o := seen.find(name); o.Holder == Foreign {
 			return Taken("ConfigMap", r.Namespace, o.Name)
 		}
 	}
@@ -196,14 +254,15 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, seen Observation) in
 // lastPublished returns the revision that was published last and the digest of its snapshot; 0 and "" where there was none.
 //
 // The status knows. What is published is believed where it is newer, because a status was lost, was not written before a
-// crash, or is still behind in the cache; and only where it was not edited. Where neither is left, the newest record tells.
+// crash, or is still behind in the cache; and only where it was not edited. The first chunk of the slot speaks for all: it is
+// the first to be written. Where neither is left, the newest record tells.
 func lastPublished(s v1alpha1.HashRingStatus, seen Observation) (int64, string) {
 	slot := seen.SlotA
-	last, digest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.FileDigest
-	if slot.FileDigest != slot.Annotations[v1alpha1.AnnotationDigest] {
+	last, digest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.Annotations[v1alpha1.AnnotationDigest]
+	if !slot.intact() {
 		last = 0 // Edited.
 	}
-	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == slot.FileDigest) {
+	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == digest) {
 		return a.Revision, a.Digest
 	}
 	if last > 0 {
@@ -220,21 +279,30 @@ func lastPublished(s v1alpha1.HashRingStatus, seen Observation) (int64, string) 
 // lastGeneration returns the last generation of the routing file and the digest that it had; 0 where there was none.
 //
 // As with the revision, the status knows, and what is published is believed where it is newer and was not edited.
-func lastGeneration(s v1alpha1.HashRingStatus, routing Object) (int64, string) {
-	last := number(routing.Annotations, v1alpha1.AnnotationGeneration)
-	if routing.ContentDigest != routing.Annotations[v1alpha1.AnnotationContentDigest] {
+func lastGeneration(s v1alpha1.HashRingStatus, file Object) (int64, string) {
+	last := number(file.Annotations, v1alpha1.AnnotationGeneration)
+	if !file.intact() {
 		last = 0
 	}
-	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == routing.FileDigest) {
+	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == file.FileDigest) {
 		return known.Generation, known.Digest
 	}
-	return last, routing.FileDigest
+	return last, file.FileDigest
 }
 
-// lastGoodIntact compares what is there with what the status says was published.
-func lastGoodIntact(s v1alpha1.HashRingStatus, seen Observation) bool {
-	return s.Active != nil && s.Routing != nil &&
-		seen.SlotA.FileDigest == s.Active.Digest && seen.Routing.FileDigest == s.Routing.Digest
+// lastGoodIntact compares what is there with what the status says was published. Of the snapshot only chunks are known, so
+// their annotations say what they are parts of; readers compare the digest of the whole.
+func lastGoodIntact(r *v1alpha1.HashRing, seen Observation) bool {
+	s := r.Status
+	if s.Active == nil || s.Routing == nil || seen.Routing.FileDigest != s.Routing.Digest {
+		return false
+	}
+	for _, name := range activeChunks(r) {
+		if o := seen.find(name); o.Holder != Ours || !o.intact() || o.Annotations[v1alpha1.AnnotationDigest] != s.Active.Digest {
+			return false
+		}
+	}
+	return true
 }
 
 // published says that p is what the status says was published.

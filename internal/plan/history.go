@@ -47,7 +47,7 @@ func RecordName(ringName string, revision int64) string {
 }
 
 // NewRecord returns the record of a published ring.
-func NewRecord(ringName string, revision int64, r *ring.Ring) Record {
+func NewRecord(ringName string, revision int64, r *Ring) Record {
 	return Record{Name: RecordName(ringName, revision), Revision: revision, Digest: r.Digest(), Recipe: r.Recipe()}
 }
 

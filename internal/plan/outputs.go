@@ -26,8 +26,13 @@ type ConfigMap struct {
 	BinaryData  map[string][]byte
 }
 
-// SlotName returns the name of the ConfigMap of a slot.
-func SlotName(ringName string, slot routing.Slot) string { return ringName + "-" + string(slot) }
+// SlotName returns the name of the first ConfigMap of a slot.
+func SlotName(ringName string, slot routing.Slot) string { return ChunkName(ringName, slot, 0) }
+
+// ChunkName returns the name of the ConfigMap that holds a chunk of a slot, counted from 0: <ring>-a, <ring>-a-1.
+func ChunkName(ringName string, slot routing.Slot, chunk int) string {
+	return ringName + "-" + slot.ChunkFolder(chunk)
+}
 
 // RoutingName returns the name of the ConfigMap that holds routing.json.
 func RoutingName(ringName string) string { return ringName + "-routing" }
@@ -49,49 +54,52 @@ type Ref struct {
 	UID             types.UID
 }
 
-// Render returns the ConfigMaps of a ring. Both slots are always among them: the empty one holds a marker, so that pods
-// can mount all of them and none has to be optional.
+// Render returns the ConfigMaps of a ring. All chunks of both slots are always among them: the empty slot holds a marker,
+// and a chunk that is not needed an empty file, so that pods can mount all of them and none has to be optional.
 func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, error) {
+	parts := d.Ring.Chunks()
 	file := routing.File{
 		APIVersion: routing.APIVersion,
 		Ring:       ref.Namespace + "/" + ref.Name,
 		UID:        string(ref.UID),
 		Generation: generation,
-		Stable:     routing.Reference{Slot: routing.SlotA, Digest: d.Ring.Digest(), Version: d.Ring.Algorithm().Version.String()},
+		Stable:     routing.NewReference(routing.SlotA, d.Ring.Digest(), d.Ring.Algorithm().Version.String(), len(parts)),
 		Addresses:  d.Addresses,
 	}
 	text, err := file.Encode()
 	if err != nil {
 		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}
-	slotA := ConfigMap{
-		Name: SlotName(ref.Name, routing.SlotA),
-		Annotations: map[string]string{
-			v1alpha1.AnnotationDigest:   d.Ring.Digest(),
-			v1alpha1.AnnotationRevision: strconv.FormatInt(revision, 10),
-			v1alpha1.AnnotationEncoding: v1alpha1.EncodingPoints,
-		},
-		BinaryData: map[string][]byte{routing.SlotA.FileName(): d.Ring.Snapshot()},
-	}
-	slotB := ConfigMap{
-		Name:        SlotName(ref.Name, routing.SlotB),
-		Annotations: map[string]string{},
-		BinaryData:  map[string][]byte{routing.SlotB.FileName(): ring.EmptySlot()},
-	}
-	route := ConfigMap{
+	p := &Publication{Revision: revision, Generation: generation, RoutingDigest: ring.Digest(text)}
+	p.add(ref, routing.SlotB, d.Chunks, [][]byte{ring.EmptySlot()}, nil)
+	p.add(ref, routing.SlotA, d.Chunks, parts, map[string]string{
+		v1alpha1.AnnotationDigest:   d.Ring.Digest(),
+		v1alpha1.AnnotationRevision: strconv.FormatInt(revision, 10),
+		v1alpha1.AnnotationEncoding: string(d.Ring.Encoding()),
+	})
+	p.ConfigMaps = append(p.ConfigMaps, ConfigMap{
 		Name:        RoutingName(ref.Name),
 		Annotations: map[string]string{v1alpha1.AnnotationGeneration: strconv.FormatInt(generation, 10)},
 		Data:        map[string]string{routing.FileName: string(text)},
-	}
-	p := &Publication{
-		Revision: revision, Generation: generation, RoutingDigest: ring.Digest(text),
-		ConfigMaps: []ConfigMap{slotB, slotA, route},
-	}
-	for i := range p.ConfigMaps {
-		cm := &p.ConfigMaps[i]
+	})
+	for _, cm := range p.ConfigMaps {
 		cm.Annotations[v1alpha1.AnnotationContentDigest] = ContentDigest(cm.Data, cm.BinaryData)
 	}
 	return p, nil
+}
+
+// add appends the ConfigMaps of a slot: those with a part of its content, and the others up to count, which are empty.
+func (p *Publication) add(ref Ref, slot routing.Slot, count int, parts [][]byte, annotations map[string]string) {
+	for chunk := range count {
+		cm := ConfigMap{Name: ChunkName(ref.Name, slot, chunk), Annotations: map[string]string{}}
+		content := []byte{}
+		if chunk < len(parts) {
+			content = parts[chunk]
+			maps.Copy(cm.Annotations, annotations)
+		}
+		cm.BinaryData = map[string][]byte{slot.ChunkFileName(chunk): content}
+		p.ConfigMaps = append(p.ConfigMaps, cm)
+	}
 }
 
 // Files returns what a pod that mounts all ConfigMaps of the publication finds, by file name.
@@ -104,6 +112,16 @@ func (p *Publication) Files() map[string][]byte {
 		maps.Copy(files, cm.BinaryData)
 	}
 	return files
+}
+
+// FileNames returns the names of the files in the order in which they are written.
+func (p *Publication) FileNames() []string {
+	var names []string
+	for _, cm := range p.ConfigMaps { // Each has one file.
+		names = slices.AppendSeq(names, maps.Keys(cm.Data))
+		names = slices.AppendSeq(names, maps.Keys(cm.BinaryData))
+	}
+	return names
 }
 
 // ContentDigest returns "sha256:" and the SHA-256 of a ConfigMap's payload in lower-case hex: of the number of entries of

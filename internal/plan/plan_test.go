@@ -19,9 +19,13 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/ringcache"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
+
+// rings keeps what the tests have built: many ask for the same.
+var rings = ringcache.New(plan.MaxPoints)
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
 
@@ -64,13 +68,14 @@ func newCluster(t *testing.T, s v1alpha1.HashRingSpec) *cluster {
 // step decides, writes and reports once.
 func (c *cluster) step() plan.Decision {
 	c.seen.Previous = c.previous()
-	d := plan.Decide(c.ring, c.seen, c.now)
+	d := plan.Decide(c.ring, rings.Build, c.seen, c.now)
 	if d.Record != nil {
 		c.writeRecord(*d.Record)
 	}
 	for _, cm := range d.Writes {
 		c.write(cm)
 	}
+	c.seen.Chunks = slices.DeleteFunc(c.seen.Chunks, func(o plan.Object) bool { return slices.Contains(d.Deletes, o.Name) })
 	for _, record := range d.Outdated {
 		c.deleteRecord(record.Name)
 	}
@@ -93,8 +98,18 @@ func (c *cluster) write(cm plan.ConfigMap) {
 	*c.object(cm.Name) = object
 }
 
+// object returns the place of an object in what is seen, which is made where there is none yet.
 func (c *cluster) object(name string) *plan.Object {
-	return map[string]*plan.Object{"edge-a": &c.seen.SlotA, "edge-b": &c.seen.SlotB, "edge-routing": &c.seen.Routing}[name]
+	if object := map[string]*plan.Object{"edge-a": &c.seen.SlotA, "edge-b": &c.seen.SlotB, "edge-routing": &c.seen.Routing}[name]; object != nil {
+		return object
+	}
+	for i := range c.seen.Chunks {
+		if c.seen.Chunks[i].Name == name {
+			return &c.seen.Chunks[i]
+		}
+	}
+	c.seen.Chunks = append(c.seen.Chunks, plan.Object{Name: name})
+	return &c.seen.Chunks[len(c.seen.Chunks)-1]
 }
 
 func (c *cluster) edit(change func(*v1alpha1.HashRingSpec)) {
@@ -143,6 +158,15 @@ func names(list []plan.ConfigMap) []string {
 	return names
 }
 
+func open(t *testing.T, d *plan.Desired) *ring.Ring {
+	t.Helper()
+	r, err := d.Ring.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestFirstPublication(t *testing.T) {
 	c := newCluster(t, spec(3))
 	d := c.step()
@@ -158,9 +182,11 @@ func TestFirstPublication(t *testing.T) {
 			Algorithm: v1alpha1.ActiveAlgorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160},
 		},
 		Backends: &v1alpha1.BackendCounts{Total: 3, Placed: 3},
-		Snapshot: &v1alpha1.SnapshotSize{Points: 480, Bytes: int64(len(d.Desired.Ring.Snapshot())), BytesPerPoint: "4.07"},
-		Balance:  &v1alpha1.Balance{MaxOverAverage: "1.025", CoefficientOfVariation: "2.19%", Predicted: "6.45%"},
-		Routing:  &v1alpha1.Routing{Generation: 1, Digest: d.Publication.RoutingDigest},
+		Snapshot: &v1alpha1.SnapshotSize{
+			Points: 480, Bytes: int64(len(d.Desired.Ring.Snapshot())), BytesPerPoint: "4.07", Encoding: v1alpha1.EncodingPoints, Chunks: 1, BudgetUsed: "1%",
+		},
+		Balance: &v1alpha1.Balance{MaxOverAverage: "1.025", CoefficientOfVariation: "2.19%", Predicted: "6.45%"},
+		Routing: &v1alpha1.Routing{Generation: 1, Digest: d.Publication.RoutingDigest},
 	}
 	got := c.ring.Status
 	got.Conditions = nil
@@ -275,7 +301,7 @@ func TestRestore(t *testing.T) {
 		"slot deleted":       {func(c *cluster) { c.seen.SlotA = plan.Object{Name: "edge-a"} }, []string{"edge-a"}},
 		"empty slot deleted": {func(c *cluster) { c.seen.SlotB = plan.Object{Name: "edge-b"} }, []string{"edge-b"}},
 		"routing deleted":    {func(c *cluster) { c.seen.Routing = plan.Object{Name: "edge-routing"} }, []string{"edge-routing"}},
-		"payload edited":     {func(c *cluster) { c.seen.SlotA.ContentDigest, c.seen.SlotA.FileDigest = "x", "y" }, []string{"edge-a"}},
+		"payload edited":     {func(c *cluster) { c.seen.SlotA.ContentDigest = "x" }, []string{"edge-a"}},
 		"routing edited":     {func(c *cluster) { c.seen.Routing.ContentDigest, c.seen.Routing.FileDigest = "x", "y" }, []string{"edge-routing"}},
 		"label removed":      {func(c *cluster) { c.seen.Routing.MetadataIntact = false }, []string{"edge-routing"}},
 		"revision edited":    {func(c *cluster) { c.seen.SlotA.Annotations[v1alpha1.AnnotationRevision] = "0" }, []string{"edge-a"}},
@@ -352,7 +378,7 @@ func TestCrashBetweenWrites(t *testing.T) {
 		c.step()
 		c.now = c.now.Add(time.Minute)
 		c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
-		want := plan.Decide(c.ring, c.seen, c.now)
+		want := plan.Decide(c.ring, rings.Build, c.seen, c.now)
 		for _, cm := range want.Writes[:min(written, len(want.Writes))] {
 			c.write(cm)
 		}
@@ -385,11 +411,29 @@ func TestRefusals(t *testing.T) {
 		"bad selector": {func(s *v1alpha1.HashRingSpec) {
 			s.Features = []v1alpha1.Feature{{Name: "eu", Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}}
 		}, v1alpha1.ReasonInvalidSpec, []string{"spec.features[0].selector", `"eu"`, "Near"}},
-		"too large": {func(s *v1alpha1.HashRingSpec) { *s = spec(2048) }, v1alpha1.ReasonSnapshotTooLarge, []string{"327680 points", "1048576", "spec.algorithm.pointsPerWeight 1"}},
+		"too large": {func(s *v1alpha1.HashRingSpec) {
+			*s = spec(2048)
+			s.Publication.Encoding = v1alpha1.EncodingPoints
+		}, v1alpha1.ReasonSnapshotTooLarge, []string{
+			"327680 points", "a ConfigMap takes 1048576", "spec.publication.chunks 2", "spec.publication.encoding Recipe", "spec.algorithm.pointsPerWeight 1",
+		}},
 		"far too large": {func(s *v1alpha1.HashRingSpec) {
 			s.Algorithm.PointsPerWeight = 100_000
 			*s.Backends[0].Weight = 1_000_000
-		}, v1alpha1.ReasonSnapshotTooLarge, []string{"a sum of weights of"}},
+		}, v1alpha1.ReasonSnapshotTooLarge, []string{
+			"100000200000 points, at most 268435456 are built: spec.algorithm.pointsPerWeight 268 would fit",
+		}},
+		"far too large for V1": {func(s *v1alpha1.HashRingSpec) {
+			s.Algorithm = v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV1, PointsPerWeight: 160}
+			*s.Backends[0].Weight = 1_000_000
+			*s.Backends[1].Weight = 1_000_000
+		}, v1alpha1.ReasonSnapshotTooLarge, []string{"320000160 points, at most 268435456 are built: a sum of weights of 1677721 would fit"}},
+		"too large for 16 chunks": {func(s *v1alpha1.HashRingSpec) {
+			*s = large(16, v1alpha1.EncodingPoints)
+			s.Algorithm.PointsPerWeight = 100_000
+		}, v1alpha1.ReasonSnapshotTooLarge, []string{
+			"204800000 points", "16 ConfigMaps take 16777216: spec.publication.encoding Recipe or Auto, or spec.algorithm.pointsPerWeight",
+		}},
 		"routing too large": {func(s *v1alpha1.HashRingSpec) {
 			*s = spec(4096)
 			s.Identity, s.Algorithm.PointsPerWeight = v1alpha1.IdentityName, 1
@@ -420,21 +464,28 @@ func drain(s *v1alpha1.HashRingSpec) {
 	}
 }
 
+// proposedNumber returns the number that the message of a refusal proposes for a field.
+func proposedNumber(t *testing.T, s v1alpha1.HashRingSpec, field string) int32 {
+	t.Helper()
+	_, err := plan.Build(s)
+	refusal := (*plan.Refusal)(nil)
+	if !errors.As(err, &refusal) {
+		t.Fatalf("%d backends: error %v", len(s.Backends), err)
+	}
+	var proposed int32
+	_, rest, _ := strings.Cut(refusal.Message, field)
+	if _, err := fmt.Sscan(rest, &proposed); err != nil {
+		t.Fatalf("%q: %v", refusal.Message, err)
+	}
+	return proposed
+}
+
 // TestWhatFitsFits builds with the number that the message proposes, and with one more that must not fit by much.
 func TestWhatFitsFits(t *testing.T) {
 	for _, n := range []int{300, 2048, 4096} {
 		s := spec(n)
-		s.Algorithm.PointsPerWeight = 5000
-		_, err := plan.Build(s)
-		refusal := (*plan.Refusal)(nil)
-		if !errors.As(err, &refusal) {
-			t.Fatalf("%d backends: error %v", n, err)
-		}
-		var proposed int32
-		_, rest, _ := strings.Cut(refusal.Message, "spec.algorithm.pointsPerWeight ")
-		if _, err := fmt.Sscan(rest, &proposed); err != nil {
-			t.Fatalf("%q: %v", refusal.Message, err)
-		}
+		s.Algorithm.PointsPerWeight, s.Publication.Encoding = 5000, v1alpha1.EncodingPoints
+		proposed := proposedNumber(t, s, "spec.algorithm.pointsPerWeight ")
 		s.Algorithm.PointsPerWeight = proposed
 		if _, err := plan.Build(s); err != nil {
 			t.Errorf("%d backends: the proposed %d: %v", n, proposed, err)
@@ -486,7 +537,7 @@ func TestNameConflict(t *testing.T) {
 func TestFailure(t *testing.T) {
 	c := newCluster(t, spec(3))
 	c.step()
-	c.ring.Status = plan.Status(c.ring, plan.Decide(c.ring, c.seen, c.now), errors.New("etcd is on fire "+strings.Repeat("ä", 1000)), c.now)
+	c.ring.Status = plan.Status(c.ring, plan.Decide(c.ring, rings.Build, c.seen, c.now), errors.New("etcd is on fire "+strings.Repeat("ä", 1000)), c.now)
 	c.wantConditions("Ready=False/PublishFailed", "Published=False/PublishFailed", "Reconciling=True/PublishFailed")
 	if len(c.message()) > 1024 || !strings.Contains(c.message(), "etcd is on fire") || strings.Contains(c.message(), "\ufffd") {
 		t.Errorf("message of %d bytes: %q", len(c.message()), c.message())
@@ -507,10 +558,11 @@ func TestFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := open(t, d)
 	for feature, want := range map[string][]bool{"eu": {true, true, false, false}, "fast": {true, false, true, false}} {
 		for i := range want {
-			if got := d.Ring.HasFeature(i, feature); got != want[i] {
-				t.Errorf("backend %s has %s: %v, want %v", d.Ring.ID(i), feature, got, want[i])
+			if got := r.HasFeature(i, feature); got != want[i] {
+				t.Errorf("backend %s has %s: %v, want %v", r.ID(i), feature, got, want[i])
 			}
 		}
 	}
@@ -547,7 +599,8 @@ func TestNGINXIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := []string{d.Ring.ID(0), d.Ring.ID(1)}; !slices.Equal(got, []string{"[0:0::1]:80", "Cache.example"}) || d.Addresses != nil {
+	r := open(t, d)
+	if got := []string{r.ID(0), r.ID(1)}; !slices.Equal(got, []string{"[0:0::1]:80", "Cache.example"}) || d.Addresses != nil {
 		t.Errorf("identities %q, addresses %v: the spelling counts", got, d.Addresses)
 	}
 }

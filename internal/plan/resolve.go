@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -16,13 +17,6 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
-
-// MaxSnapshotBytes is how much a ConfigMap takes: the API server counts the values, not keys or annotations.
-const MaxSnapshotBytes = 1 << 20
-
-// maxPoints bounds what is built at all. No ring of more points fits into MaxSnapshotBytes: even with one backend, whose
-// entries name no owner, a point of such a ring takes more than a byte.
-const maxPoints = 1 << 20
 
 // Refusal says why a spec cannot be published. The last good ring stays.
 type Refusal struct {
@@ -41,13 +35,15 @@ func refusef(reason v1alpha1.ConditionReason, format string, args ...any) error 
 
 // Desired is the ring that a spec asks for.
 type Desired struct {
-	Ring *ring.Ring
+	Ring *Ring
 	// Addresses gives the dial address of each backend whose identity is not its address.
 	Addresses map[string]string
 	// Drained is how many backends have weight 0.
 	Drained int
 	// Warnings are oddities of the spec; those of the ring are its own.
 	Warnings []v1alpha1.Warning
+	// Chunks is how many ConfigMaps there are for each slot, needed or not.
+	Chunks int
 }
 
 // Build returns the first ring that spec asks for. The error is a [Refusal]. The fields that the schema gives defaults to
@@ -57,23 +53,30 @@ func Build(spec v1alpha1.HashRingSpec) (*Desired, error) { return BuildFrom(spec
 // BuildFrom returns the ring that spec asks for where previous is published, which can be nil. What that has trimmed stays
 // trimmed under V3, where it helps; other versions do not depend on it.
 func BuildFrom(spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
+	return buildWith(BuildRing, spec, previous)
+}
+
+func buildWith(build RingBuilder, spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
 	config, err := resolve(spec)
 	if err != nil {
 		return nil, err
 	}
 	config.Previous = previous
-	built, err := ring.Build(config)
+	if drained(spec) == len(spec.Backends) {
+		return nil, refusef(v1alpha1.ReasonNoBackends, "spec.backends: none of %d backends has a weight above 0", len(spec.Backends))
+	}
+	request := Request{Config: config, Encoding: cmp.Or(spec.Publication.Encoding, v1alpha1.EncodingAuto), Chunks: chunks(spec)}
+	built, err := build(request)
 	if err != nil {
-		return nil, explain(spec, config, err)
+		return nil, explain(spec, err)
 	}
-	if built.PointCount() == 0 {
-		return nil, refusef(v1alpha1.ReasonNoBackends, "spec.backends: none of %d backends has a weight above 0", built.Len())
-	}
-	if size := len(built.Snapshot()); size > MaxSnapshotBytes {
-		return nil, tooLarge(config, uint64(built.PointCount()), uint64(size))
-	}
-	return &Desired{Ring: built, Addresses: addresses(spec), Drained: drained(spec), Warnings: withoutEffect(spec)}, nil
+	return &Desired{
+		Ring: built, Addresses: addresses(spec), Drained: drained(spec), Warnings: withoutEffect(spec), Chunks: request.Chunks,
+	}, nil
 }
+
+// chunks returns how many ConfigMaps a slot may take. An object that was admitted under an older schema does not say.
+func chunks(spec v1alpha1.HashRingSpec) int { return max(int(spec.Publication.Chunks), 1) }
 
 // resolve translates spec into the terms of the engine. Backends keep their positions.
 func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
@@ -91,7 +94,7 @@ func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
 		Identity: map[v1alpha1.Identity]ring.Identity{
 			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
 		}[spec.Identity],
-		MaxPoints: pointLimit(algorithm.Version, len(spec.Backends)),
+		MaxPoints: maxPoints(algorithm.Version),
 	}
 	selectors, err := selectors(spec.Features)
 	if err != nil {
@@ -191,16 +194,16 @@ func drained(spec v1alpha1.HashRingSpec) int {
 }
 
 // explain turns an error of the engine into one that speaks of the spec.
-func explain(spec v1alpha1.HashRingSpec, config ring.Config, err error) error {
+func explain(spec v1alpha1.HashRingSpec, err error) error {
+	var refusal *Refusal
 	var duplicate *ring.DuplicateError
-	var tooMany *ring.TooManyPointsError
 	var invalid *ring.ConfigError
 	switch {
+	case errors.As(err, &refusal):
+		return refusal
 	case errors.As(err, &duplicate):
 		return refusef(v1alpha1.ReasonDuplicateIdentity, "spec.backends[%d] %q and spec.backends[%d] %q have the same identity %q",
 			duplicate.First, spec.Backends[duplicate.First].Name, duplicate.Second, spec.Backends[duplicate.Second].Name, duplicate.ID)
-	case errors.As(err, &tooMany):
-		return tooLarge(config, tooMany.Points, estimate(config, config.Algorithm))
 	case errors.As(err, &invalid):
 		field := strings.Replace(strings.TrimSuffix(invalid.Field, ".id"), "views[", "viewList[", 1)
 		return refusef(v1alpha1.ReasonInvalidSpec, "spec.%s: %q: %s", field, invalid.Value, invalid.Reason)

@@ -89,7 +89,7 @@ func TestCrashBetweenWritesOfV3(t *testing.T) {
 	for written := range 3 {
 		c := prepare()
 		c.seen.Previous = c.previous()
-		d := plan.Decide(c.ring, c.seen, c.now)
+		d := plan.Decide(c.ring, rings.Build, c.seen, c.now)
 		c.writeRecord(*d.Record)
 		for _, cm := range d.Writes[:written] {
 			c.write(cm)
@@ -120,7 +120,7 @@ func TestSpecChangesAfterACrash(t *testing.T) {
 	c := prepare()
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[0].Weight = 30 })
 	c.seen.Previous = c.previous()
-	c.writeRecord(*plan.Decide(c.ring, c.seen, c.now).Record)
+	c.writeRecord(*plan.Decide(c.ring, rings.Build, c.seen, c.now).Record)
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s = prepare().ring.Spec })
 	c.edit(change)
 	c.step()

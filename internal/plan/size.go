@@ -3,62 +3,93 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
-// tooLarge refuses a snapshot that no ConfigMap takes, and says what would fit.
-func tooLarge(c ring.Config, points, bytes uint64) error {
-	return refusef(v1alpha1.ReasonSnapshotTooLarge,
-		"the snapshot of %d backends has %d points in %d bytes, a ConfigMap takes %d: %s would fit",
-		len(c.Backends), points, bytes, MaxSnapshotBytes, whatFits(c))
-}
-
-// pointLimit returns up to how many points a ring is built at all. With V3 it is what would fit if it had nothing else:
-// trimming more, only to refuse the result, would take many seconds.
-func pointLimit(version ring.Version, backends int) uint64 {
-	if version != ring.V3 {
-		return maxPoints
+// tooManyPoints refuses a ring that is not built, whatever its encoding.
+func tooManyPoints(q Request, points uint64) error {
+	fits := "fewer backends"
+	limit := q.Config.MaxPoints
+	if proposal := fewerPoints(q.Config, func(points uint64) bool {
+		return points <= limit && (q.Encoding != v1alpha1.EncodingPoints || estimate(q.Config, points) <= q.budget())
+	}); proposal != "" {
+		fits = proposal
 	}
-	return uint64(sort.Search(maxPoints, func(n int) bool { return packedBytes(uint64(n+1), backends) > MaxSnapshotBytes }))
+	return refusef(v1alpha1.ReasonSnapshotTooLarge, "the ring of %d backends has %d points, at most %d are built: %s would fit",
+		len(q.Config.Backends), points, limit, fits)
 }
 
-// whatFits names the number to change: the points for each unit of weight; where V1 fixes them or one is too many, the sum
-// of the weights; with V3 the unit instead.
-func whatFits(c ring.Config) string {
-	fits := func(a ring.Algorithm) bool { return estimate(c, a) <= MaxSnapshotBytes }
-	with := func(change func(a *ring.Algorithm)) ring.Algorithm {
+// tooLarge refuses a snapshot that does not fit into the ConfigMaps that spec allows, and says what would fit.
+func tooLarge(q Request, points, bytes uint64) error {
+	return refusef(v1alpha1.ReasonSnapshotTooLarge,
+		"the snapshot of %d backends has %d points in %d bytes, %s %d: %s would fit",
+		len(q.Config.Backends), points, bytes, takers(q.Chunks), q.budget(), strings.Join(whatFits(q, bytes), ", or "))
+}
+
+// takers says what takes so many bytes.
+func takers(chunks int) string {
+	if chunks == 1 {
+		return "a ConfigMap takes"
+	}
+	return fmt.Sprintf("%d ConfigMaps take", chunks)
+}
+
+// whatFits names the changes of spec that help, each by itself.
+func whatFits(q Request, bytes uint64) []string {
+	var list []string
+	if chunks := (bytes + ChunkBytes - 1) / ChunkBytes; chunks <= v1alpha1.MaxChunks {
+		list = append(list, fmt.Sprintf("spec.publication.chunks %d", chunks))
+	}
+	less := "fewer backends, or shorter names,"
+	if q.Config.Algorithm.Version == ring.V3 {
+		less = "fewer backends, shorter names or fewer views,"
+	}
+	if q.Encoding != v1alpha1.EncodingPoints {
+		return append(list, less) // Points take no place in a recipe.
+	}
+	if points := pointCount(q.Config, q.Config.Algorithm); fixedBytes(q.Config)+viewBytes(q.Config, points) <= q.budget() {
+		list = append(list, "spec.publication.encoding Recipe or Auto")
+	}
+	proposal := fewerPoints(q.Config, func(points uint64) bool { return estimate(q.Config, points) <= q.budget() })
+	return append(list, cmp.Or(proposal, less))
+}
+
+// fewerPoints names the number to change so that fits says yes to the number of points: the points for each unit of weight;
+// with V3, where one is too many, the unit; otherwise the sum of the weights. "" where none of them helps.
+func fewerPoints(c ring.Config, fits func(points uint64) bool) string {
+	with := func(change func(a *ring.Algorithm)) bool {
 		a := c.Algorithm
 		change(&a)
-		return a
+		return fits(pointCount(c, a))
 	}
 	if c.Algorithm.Version != ring.V1 {
 		if n := sort.Search(int(c.Algorithm.PointsPerWeight), func(n int) bool {
-			return !fits(with(func(a *ring.Algorithm) { a.PointsPerWeight = uint32(n + 1) }))
+			return !with(func(a *ring.Algorithm) { a.PointsPerWeight = uint32(n + 1) })
 		}); n > 0 {
 			return fmt.Sprintf("spec.algorithm.pointsPerWeight %d", n)
 		}
 	}
 	if c.Algorithm.Version == ring.V3 {
 		if n := 1 + sort.Search(ring.MaxWeight, func(n int) bool {
-			return fits(with(func(a *ring.Algorithm) { a.WeightUnit = uint32(n + 1) }))
+			return with(func(a *ring.Algorithm) { a.WeightUnit = uint32(n + 1) })
 		}); n <= ring.MaxWeight {
 			return fmt.Sprintf("spec.algorithm.weightUnit %d", n)
 		}
-		return "fewer backends, shorter names or fewer views,"
+		return ""
 	}
-	weight, fixed, each := sumOfWeights(c), fixedBytes(c), uint64(c.Algorithm.PointsPerWeight)
-	if n := sort.Search(int(weight), func(n int) bool {
-		return fixed+packedBytes(uint64(n+1)*each, len(c.Backends)) > MaxSnapshotBytes
-	}); n > 0 {
+	each := uint64(c.Algorithm.PointsPerWeight)
+	if n := sort.Search(int(sumOfWeights(c)), func(n int) bool { return !fits(uint64(n+1) * each) }); n > 0 {
 		return fmt.Sprintf("a sum of weights of %d", n)
 	}
-	return "fewer backends, or shorter names,"
+	return ""
 }
 
 func sumOfWeights(c ring.Config) uint64 {
@@ -69,12 +100,16 @@ func sumOfWeights(c ring.Config) uint64 {
 	return sum
 }
 
-// estimate returns about how large the snapshot of c is with another algorithm; not less than it is, as a rule.
-func estimate(c ring.Config, a ring.Algorithm) uint64 {
-	points := sumOfWeights(c) * uint64(a.PointsPerWeight)
+// pointCount returns how many points the backends of c have with an algorithm.
+func pointCount(c ring.Config, a ring.Algorithm) uint64 {
 	if a.Version == ring.V3 {
-		points = trimmedPoints(c.Backends, a)
+		return trimmedPoints(c.Backends, a)
 	}
+	return sumOfWeights(c) * uint64(a.PointsPerWeight)
+}
+
+// estimate returns about how large the snapshot of c is with so many points; not less than it is, as a rule.
+func estimate(c ring.Config, points uint64) uint64 {
 	return fixedBytes(c) + packedBytes(points, len(c.Backends)) + viewBytes(c, points)
 }
 

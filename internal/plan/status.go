@@ -124,11 +124,12 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.SlotA, PublishedAt: publishedAt,
 		Algorithm: activeAlgorithm(r.Algorithm()),
 	}
-	stats, views := r.Stats(), ViewBalances(r)
+	stats, views := r.Stats(), r.ViewBalances()
 	s.Backends = &v1alpha1.BackendCounts{Total: int32(r.Len()), Placed: int32(stats.Backends), Drained: int32(d.Desired.Drained)}
 	s.Snapshot = &v1alpha1.SnapshotSize{
 		Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
 		BytesPerPoint: decimal(float64(len(r.Snapshot()))/float64(r.PointCount()), 2),
+		Encoding:      r.Encoding(), Chunks: int32(len(r.Chunks())), BudgetUsed: budgetUsed(len(r.Snapshot()), d.Desired.Chunks),
 	}
 	s.Balance = &v1alpha1.Balance{
 		MaxOverAverage:         decimal(stats.MaxOverAverage, 3),
@@ -137,7 +138,7 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		WorstView:              worstView(views),
 	}
 	s.Routing = &v1alpha1.Routing{Generation: p.Generation, Digest: p.RoutingDigest}
-	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), Warnings(r, views)...))
+	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), r.Warnings()...))
 }
 
 func activeAlgorithm(a ring.Algorithm) v1alpha1.ActiveAlgorithm {
@@ -155,6 +156,12 @@ func worstView(views []ViewBalance) *v1alpha1.ViewBalance {
 		return nil
 	}
 	return &v1alpha1.ViewBalance{Features: views[0].Features, MaxOverAverage: decimal(views[0].MaxOverAverage, 3)}
+}
+
+// budgetUsed rounds up: what does not fit any more has 101%.
+func budgetUsed(bytes, chunks int) string {
+	budget := chunks * ChunkBytes
+	return strconv.Itoa((bytes*100+budget-1)/budget) + "%"
 }
 
 // decimal rounds by itself: the last binary digits of the statistics may differ between architectures.

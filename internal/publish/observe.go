@@ -5,6 +5,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,34 +45,58 @@ func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, er
 	return seen, err
 }
 
-// observeConfigMaps reads the three ConfigMaps of r.
+// observeConfigMaps reads the ConfigMaps of r: those that its spec asks for, and those that an earlier spec asked for.
 func (p *Publisher) observeConfigMaps(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
 	seen := Seen{objects: map[string]*corev1.ConfigMap{}}
-	for _, part := range []struct {
-		name string
-		into *plan.Object
-	}{
-		{plan.SlotName(r.Name, routing.SlotA), &seen.SlotA},
-		{plan.SlotName(r.Name, routing.SlotB), &seen.SlotB},
-		{plan.RoutingName(r.Name), &seen.Routing},
-	} {
-		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: part.name})
+	names := plan.Names(r)
+	wanted := len(names)
+	for i, name := range append(names, leftoverNames(r, names)...) {
+		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, i < wanted)
 		if err != nil {
-			return Seen{}, fmt.Errorf("reading ConfigMap %s: %w", part.name, err)
+			return Seen{}, fmt.Errorf("reading ConfigMap %s: %w", name, err)
 		}
-		*part.into = describe(r, part.name, cm)
 		if cm != nil {
-			seen.objects[part.name] = cm
+			seen.objects[name] = cm
+		}
+		if cm != nil || i < wanted {
+			seen.add(r, describe(r, name, cm))
 		}
 	}
 	return seen, nil
 }
 
-// get returns a ConfigMap without its payload, or nil where there is none.
-func (p *Publisher) get(ctx context.Context, key client.ObjectKey) (*corev1.ConfigMap, error) {
+// leftoverNames returns the names that a spec with more chunks asks for.
+func leftoverNames(r *v1alpha1.HashRing, wanted []string) []string {
+	var names []string
+	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
+		for chunk := range routing.MaxChunks {
+			if name := plan.ChunkName(r.Name, slot, chunk); !slices.Contains(wanted, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (s *Seen) add(r *v1alpha1.HashRing, o plan.Object) {
+	switch o.Name {
+	case plan.SlotName(r.Name, routing.SlotA):
+		s.SlotA = o
+	case plan.SlotName(r.Name, routing.SlotB):
+		s.SlotB = o
+	case plan.RoutingName(r.Name):
+		s.Routing = o
+	default:
+		s.Chunks = append(s.Chunks, o)
+	}
+}
+
+// get returns a ConfigMap without its payload, or nil where there is none. One that is not wanted is looked for in the cache
+// only: without our label it is none of ours, and in nobody's way.
+func (p *Publisher) get(ctx context.Context, key client.ObjectKey, wanted bool) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{}
 	err := p.Client.Get(ctx, key, cm)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && wanted {
 		err = p.Live.Get(ctx, key, cm)
 	}
 	if err != nil {

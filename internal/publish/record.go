@@ -65,7 +65,8 @@ func (p *Publisher) previous(ctx context.Context, r *v1alpha1.HashRing, seen pla
 		if err != nil {
 			return nil, fmt.Errorf("reading the ring before: %w", err)
 		}
-		if previous, err := ring.Open(snapshot); err == nil {
+		// A ring of more points is none of V3, and has nothing trimmed.
+		if previous, err := ring.OpenWith(snapshot, ring.OpenOptions{MaxPoints: plan.MaxTrimmedPoints}); err == nil {
 			return previous, nil
 		}
 	}

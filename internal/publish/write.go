@@ -28,6 +28,19 @@ func (p *Publisher) Write(ctx context.Context, r *v1alpha1.HashRing, seen Seen, 
 	return nil
 }
 
+// Delete takes ConfigMaps of r that no spec asks for any more out of the cluster. A conflict means that seen is out of date.
+func (p *Publisher) Delete(ctx context.Context, r *v1alpha1.HashRing, seen Seen, names []string) error {
+	for _, name := range names {
+		old := seen.objects[name]
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: name}}
+		err := p.Client.Delete(ctx, cm, client.Preconditions{UID: &old.UID, ResourceVersion: &old.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting ConfigMap %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1.ConfigMap, cm plan.ConfigMap) error {
 	if old == nil {
 		claimed, err := p.claim(ctx, r, cm.Name)

@@ -30,8 +30,9 @@ type Client struct {
 
 // Open loads the ring in dir and starts to follow its changes. The caller closes the client.
 //
-// The directory holds routing.json and the slots, ring-a.snap and ring-b.snap, or has them in subdirectories "routing",
-// "a" and "b"; each of these may be a volume that kubelet swaps. Errors: [OptionError], and without Options.WaitForRing
+// The directory holds routing.json and the slots, ring-a.snap and ring-b.snap, with ring-a.snap.1 and so on where a snapshot
+// is cut into chunks; or it has them in subdirectories "routing", "a", "b", "a-1" and so on. Each of these may be a volume
+// that kubelet swaps. Errors: [OptionError], and without Options.WaitForRing
 // a [LoadError] where the directory holds no valid ring.
 func Open(dir string, options Options) (*Client, error) {
 	c, err := newClient(dir, options)

@@ -18,11 +18,11 @@ var (
 type Reason string
 
 const (
-	// ReasonMissing says that routing.json, or the file of the slot that it names, is not there.
+	// ReasonMissing says that routing.json, or a file of the slot that it names, is not there.
 	ReasonMissing Reason = "missing"
 	// ReasonUnreadable says that a file is there and cannot be read.
 	ReasonUnreadable Reason = "unreadable"
-	// ReasonTooLarge says that a file has more bytes than its limit.
+	// ReasonTooLarge says that a file, or all chunks of a snapshot together, have more bytes than their limit.
 	ReasonTooLarge Reason = "toolarge"
 	// ReasonRouting says that routing.json cannot be parsed, or says what this version does not know.
 	ReasonRouting Reason = "routing"
@@ -32,11 +32,13 @@ const (
 	ReasonRegression Reason = "regression"
 	// ReasonEmptySlot says that the slot that routing.json names holds the marker of an empty slot.
 	ReasonEmptySlot Reason = "emptyslot"
-	// ReasonDigest says that the snapshot is not the one that routing.json names: it is truncated, corrupt, or of another
-	// moment.
+	// ReasonDigest says that the snapshot is not the one that routing.json names: it, or a chunk of it, is truncated, corrupt,
+	// or of another moment.
 	ReasonDigest Reason = "digest"
 	// ReasonSnapshot says that the snapshot is the one that routing.json names, and this version cannot read it.
 	ReasonSnapshot Reason = "snapshot"
+	// ReasonPoints says that the snapshot is a recipe of more points than Options.MaxPoints.
+	ReasonPoints Reason = "points"
 	// ReasonVersion says that the snapshot has another algorithm than routing.json says.
 	ReasonVersion Reason = "version"
 )
@@ -45,7 +47,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonMissing, ReasonUnreadable, ReasonTooLarge, ReasonRouting, ReasonOtherRing,
-		ReasonRegression, ReasonEmptySlot, ReasonDigest, ReasonSnapshot, ReasonVersion,
+		ReasonRegression, ReasonEmptySlot, ReasonDigest, ReasonSnapshot, ReasonPoints, ReasonVersion,
 	}
 }
 

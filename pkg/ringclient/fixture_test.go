@@ -27,6 +27,8 @@ type publication struct {
 	slot       routing.Slot
 	snapshot   *ring.Ring
 	addresses  map[string]string
+	// chunks is how many files the snapshot is cut into; 0 is one.
+	chunks int
 }
 
 // published returns a publication of slot a of ring cdn/edge.
@@ -39,7 +41,7 @@ func (p publication) files(t testing.TB) map[string][]byte {
 	t.Helper()
 	file := routing.File{
 		APIVersion: routing.APIVersion, Ring: p.ring, UID: p.uid, Generation: p.generation, Addresses: p.addresses,
-		Stable: routing.Reference{Slot: p.slot, Digest: p.snapshot.Digest(), Version: p.snapshot.Algorithm().Version.String()},
+		Stable: routing.NewReference(p.slot, p.snapshot.Digest(), p.snapshot.Algorithm().Version.String(), p.chunks),
 	}
 	encoded, err := file.Encode()
 	if err != nil {
@@ -48,7 +50,11 @@ func (p publication) files(t testing.TB) map[string][]byte {
 	files := map[string][]byte{
 		routing.SlotA.FileName(): ring.EmptySlot(), routing.SlotB.FileName(): ring.EmptySlot(), routing.FileName: encoded,
 	}
-	files[p.slot.FileName()] = p.snapshot.Snapshot()
+	rest, names := p.snapshot.Snapshot(), file.Stable.Files()
+	for i, name := range names {
+		n := len(rest) / (len(names) - i)
+		files[name], rest = rest[:n], rest[n:]
+	}
 	return files
 }
 

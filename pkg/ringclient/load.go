@@ -84,7 +84,7 @@ func (c *Client) readMoment(m routing.Moment, current *State) (*State, error) {
 	next := &State{name: file.Ring, uid: file.UID, generation: file.Generation, source: source}
 	if current != nil && current.loaded.digest == file.Stable.Digest && current.Version().String() == file.Stable.Version {
 		next.loaded = current.loaded
-	} else if next.loaded, err = openSlot(m, file.Stable, c.options.MaxSnapshotBytes); err != nil {
+	} else if next.loaded, err = openSlot(m, file.Stable, c.options); err != nil {
 		return nil, err
 	}
 	next.setAddresses(file)
@@ -114,8 +114,8 @@ func checkSuccession(file routing.File, shown string, current *State) error {
 }
 
 // openSlot reads the snapshot that ref names and verifies that it is that one.
-func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing, error) {
-	snapshot, shown, err := m.ReadSlot(ref.Slot, limit)
+func openSlot(m routing.Moment, ref routing.Reference, options Options) (*loadedRing, error) {
+	snapshot, shown, err := m.ReadSnapshot(ref, options.MaxSnapshotBytes)
 	if err := readError(shown, err); err != nil {
 		return nil, err
 	}
@@ -125,15 +125,12 @@ func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing
 			Err: fmt.Errorf("%w; %s names %s", ring.ErrEmptySlot, routing.FileName, ref.Digest),
 		}
 	}
-	if digest := ring.Digest(snapshot); digest != ref.Digest {
-		return nil, &LoadError{
-			Reason: ReasonDigest, File: shown, Value: digest, Limit: ref.Digest,
-			Err: fmt.Errorf("its digest is %s, %s names %s", digest, routing.FileName, ref.Digest),
-		}
+	if err := checkDigest(snapshot, shown, ref); err != nil {
+		return nil, err
 	}
-	r, err := ring.Open(snapshot)
+	r, err := ring.OpenWith(snapshot, ring.OpenOptions{MaxPoints: options.MaxPoints})
 	if err != nil {
-		return nil, &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
+		return nil, openError(shown, err)
 	}
 	if version := r.Algorithm().Version.String(); version != ref.Version {
 		return nil, &LoadError{
@@ -146,4 +143,32 @@ func openSlot(m routing.Moment, ref routing.Reference, limit int64) (*loadedRing
 		return nil, &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
 	}
 	return &loadedRing{ring: r, digest: ref.Digest, views: views}, nil
+}
+
+// openError says as a LoadError why a snapshot could not be opened.
+func openError(shown string, err error) error {
+	var tooMany *ring.TooManyPointsError
+	if errors.As(err, &tooMany) {
+		return &LoadError{
+			Reason: ReasonPoints, File: shown, Value: strconv.FormatUint(tooMany.Points, 10), Limit: strconv.FormatUint(tooMany.Limit, 10),
+			Err: fmt.Errorf("it is a recipe of %d points, the limit is %d", tooMany.Points, tooMany.Limit),
+		}
+	}
+	return &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
+}
+
+// checkDigest says whether a snapshot is the one that ref names.
+func checkDigest(snapshot []byte, shown string, ref routing.Reference) error {
+	digest := ring.Digest(snapshot)
+	if digest == ref.Digest {
+		return nil
+	}
+	whole := "its digest"
+	if ref.Chunks > 0 {
+		whole = "the digest of it and all chunks up to " + ref.Slot.ChunkFileName(ref.Chunks-1)
+	}
+	return &LoadError{
+		Reason: ReasonDigest, File: shown, Value: digest, Limit: ref.Digest,
+		Err: fmt.Errorf("%s is %s, %s names %s", whole, digest, routing.FileName, ref.Digest),
+	}
 }

@@ -82,12 +82,24 @@ func TestOpenReadsEveryLayout(t *testing.T) {
 }
 
 // futureFormat returns the snapshot with another format version and a right checksum.
-func futureFormat(snapshot []byte) []byte {
-	future := slices.Clone(snapshot)
-	future[8]++
-	body := future[:len(future)-4]
+func futureFormat(snapshot []byte) []byte { return resealed(snapshot, 8) }
+
+// resealed returns the snapshot with one byte changed and a right checksum.
+func resealed(snapshot []byte, at int) []byte {
+	changed := slices.Clone(snapshot)
+	changed[at]++
+	body := changed[:len(changed)-4]
 	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 	return append(body, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
+}
+
+// replaced returns text with old replaced, which must be there.
+func replaced(t *testing.T, text, old, with string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("%q does not hold %q", text, old)
+	}
+	return strings.Replace(text, old, with, 1)
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -246,6 +258,10 @@ func TestOpenChecksOptions(t *testing.T) {
 		"negative poll": {
 			ringclient.Options{PollInterval: -time.Second},
 			ringclient.OptionError{Field: "PollInterval", Value: "-1s", Limit: "at least 10ms"},
+		},
+		"too many points": {
+			ringclient.Options{MaxPoints: ring.HardMaxPoints + 1},
+			ringclient.OptionError{Field: "MaxPoints", Value: "2147483648", Limit: "at most 2147483647"},
 		},
 		"negative size": {
 			ringclient.Options{MaxSnapshotBytes: -1},

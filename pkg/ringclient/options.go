@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 const (
@@ -37,6 +39,9 @@ type Options struct {
 	PollOnly bool
 	// MaxSnapshotBytes is the largest snapshot that is read, at least 1; 0 is DefaultMaxSnapshotBytes.
 	MaxSnapshotBytes int64
+	// MaxPoints is how many points are built for a snapshot that is a recipe, at most ring.HardMaxPoints; 0 is
+	// ring.DefaultMaxPoints. A ring of more is refused: building it would take more memory than the program is meant to have.
+	MaxPoints uint64
 	// Logger receives a line for every ring that is loaded and for every new reason why none could be. Nil logs nothing.
 	Logger *slog.Logger
 }
@@ -62,6 +67,8 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case o.PollInterval < MinPollInterval:
 		return o, &OptionError{"PollInterval", o.PollInterval.String(), fmt.Sprintf("at least %v", MinPollInterval)}
+	case o.MaxPoints > ring.HardMaxPoints:
+		return o, &OptionError{"MaxPoints", fmt.Sprint(o.MaxPoints), fmt.Sprintf("at most %d", ring.HardMaxPoints)}
 	case o.MaxSnapshotBytes < 0:
 		return o, &OptionError{"MaxSnapshotBytes", fmt.Sprint(o.MaxSnapshotBytes), "at least 1"}
 	}

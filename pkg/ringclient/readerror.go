@@ -23,6 +23,8 @@ func readError(shown string, err error) error {
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		return &LoadError{Reason: ReasonMissing, File: shown, Err: fs.ErrNotExist}
+	case errors.Is(err, routing.ErrEmptyChunk):
+		return &LoadError{Reason: ReasonDigest, File: shown, Err: err}
 	default:
 		return &LoadError{Reason: ReasonUnreadable, File: shown, Err: err}
 	}

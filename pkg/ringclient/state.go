@@ -54,9 +54,15 @@ func (s *State) LoadedAt() time.Time { return s.loadedAt }
 // Ring returns the ring that answers.
 func (s *State) Ring() *ring.Ring { return s.loaded.ring }
 
-// BytesHeld returns about how many bytes of memory the state keeps: the snapshot, the addresses and the cached views.
+// BytesHeld returns about how many bytes of memory the state keeps: the snapshot, the points that were built for a recipe,
+// the addresses and the cached views.
 func (s *State) BytesHeld() int64 {
-	return int64(len(s.loaded.ring.Snapshot())) + s.addressBytes + s.loaded.views.bytes()
+	r := s.loaded.ring
+	held := int64(len(r.Snapshot())) + s.addressBytes + s.loaded.views.bytes()
+	if r.Encoding() == ring.EncodingRecipe {
+		held += int64(ring.PackedBytes(uint32(r.PointCount()), r.Len()))
+	}
+	return held
 }
 
 // setAddresses fills in the dial addresses that routing.json gives. Without any, an identity that is an address is dialled

@@ -37,7 +37,7 @@ func (w *watch) refresh() error {
 		w.notify, w.changes, w.failures = notify, notify.Events, notify.Errors
 	}
 	problem := w.notify.Add(w.dir)
-	for _, name := range []string{routing.RoutingFolder, string(routing.SlotA), string(routing.SlotB)} {
+	for _, name := range routing.Folders() {
 		sub := filepath.Join(w.dir, name)
 		// A link leads into a volume that is watched at its root.
 		if info, err := os.Lstat(sub); err != nil || !info.IsDir() {

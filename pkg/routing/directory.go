@@ -14,23 +14,43 @@ import (
 // DataLink is the link that kubelet renames into place to change all files of a volume at once.
 const DataLink = "..data"
 
-// RoutingFolder is the subdirectory in which routing.json may lie. The snapshot of a slot may lie in one that is named as
-// the slot is. So the three ConfigMaps of a ring can be mounted as one volume or as three.
+// RoutingFolder is the subdirectory in which routing.json may lie. A chunk of a slot may lie in one that
+// [Slot.ChunkFolder] names. So the ConfigMaps of a ring can be mounted as one volume or as one for each.
 const RoutingFolder = "routing"
+
+// Folders returns the names of all subdirectories that a file may lie in.
+func Folders() []string {
+	names := []string{RoutingFolder}
+	for _, slot := range []Slot{SlotA, SlotB} {
+		for chunk := range MaxChunks {
+			names = append(names, slot.ChunkFolder(chunk))
+		}
+	}
+	return names
+}
 
 // ErrNotRegular is the error of reading what is there but no regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
 // FileTooLargeError is the error of reading a file that is larger than the reader takes.
 type FileTooLargeError struct {
-	// Size and Limit are in bytes.
+	// Size and Limit are in bytes. With chunks both are those of the whole snapshot, as far as it was looked at.
 	Size, Limit int64
+	// Before is how many of the bytes are in the chunks before the file.
+	Before int64
 }
 
-// Error names both numbers.
+// Error names the numbers.
 func (e *FileTooLargeError) Error() string {
+	if e.Before > 0 {
+		return fmt.Sprintf("with the chunks before it, it has %d bytes, the limit is %d", e.Size, e.Limit)
+	}
 	return fmt.Sprintf("it has %d bytes, the limit is %d", e.Size, e.Limit)
 }
+
+// ErrEmptyChunk is the error of reading an empty file as a chunk that a reference counts. A chunk that is not needed is
+// empty, so the file is of another moment than the reference.
+var ErrEmptyChunk = errors.New("it is empty: it is of another moment than " + FileName)
 
 // folder is a directory of files. Actual has its "..data" link followed and changes with every swap; shown is how users
 // know it.
@@ -39,7 +59,10 @@ type folder struct{ shown, actual string }
 // Moment is where the files of a directory lie between two swaps of its volume. The link of a volume is followed once,
 // when the Moment is made, so that a swap while files are read cannot mix those of two moments: a read of a moment that is
 // gone fails. Two Moments of a directory are equal if no swap was between them.
-type Moment struct{ root, routing, a, b folder }
+type Moment struct {
+	root, routing folder
+	a, b          [MaxChunks]folder
+}
 
 // MomentOf returns the present moment of a directory, which need not exist.
 func MomentOf(dir string) Moment {
@@ -47,7 +70,11 @@ func MomentOf(dir string) Moment {
 	sub := func(name string) folder {
 		return folder{filepath.Join(dir, name), followData(filepath.Join(root.actual, name))}
 	}
-	return Moment{root, sub(RoutingFolder), sub(string(SlotA)), sub(string(SlotB))}
+	m := Moment{root: root, routing: sub(RoutingFolder)}
+	for chunk := range MaxChunks {
+		m.a[chunk], m.b[chunk] = sub(SlotA.ChunkFolder(chunk)), sub(SlotB.ChunkFolder(chunk))
+	}
+	return m
 }
 
 // followData returns where "..data" in dir leads to, or dir where there is no such link.
@@ -67,14 +94,37 @@ func (m Moment) ReadRouting() (data []byte, shown string, err error) {
 	return readFirst(FileName, MaxBytes, m.root, m.routing)
 }
 
-// ReadSlot returns the bytes of a slot's file, at most limit of them, and its path as a user knows it. Errors: those of
-// [ReadFile].
-func (m Moment) ReadSlot(slot Slot, limit int64) (data []byte, shown string, err error) {
+// ReadSnapshot returns the bytes of the snapshot that ref names, the contents of all its files one behind the other, at
+// most limit of them. Shown is the path of the first file as a user knows it or, with an error, that of the offending one.
+// Errors: those of [ReadFile], and [ErrEmptyChunk].
+func (m Moment) ReadSnapshot(ref Reference, limit int64) (data []byte, shown string, err error) {
+	for chunk := range ref.Files() {
+		part, path, err := m.ReadChunk(ref.Slot, chunk, limit-int64(len(data)))
+		var tooLarge *FileTooLargeError
+		switch {
+		case errors.As(err, &tooLarge):
+			before := int64(len(data))
+			return nil, path, &FileTooLargeError{Size: before + tooLarge.Size, Limit: limit, Before: before}
+		case err != nil:
+			return nil, path, err
+		case chunk == 0:
+			data, shown = part, path
+		case len(part) == 0:
+			return nil, path, ErrEmptyChunk
+		default:
+			data = append(data, part...)
+		}
+	}
+	return data, shown, nil
+}
+
+// ReadChunk returns the bytes of one file of a slot, and its path as a user knows it. Errors: those of [ReadFile].
+func (m Moment) ReadChunk(slot Slot, chunk int, limit int64) (data []byte, shown string, err error) {
 	sub := m.a
 	if slot == SlotB {
 		sub = m.b
 	}
-	return readFirst(slot.FileName(), limit, m.root, sub)
+	return readFirst(slot.ChunkFileName(chunk), limit, m.root, sub[chunk])
 }
 
 // readFirst reads a file from the first of two folders that has it.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ringwright/ringwright/internal/materialize"
@@ -15,22 +16,21 @@ import (
 
 // TestMoment reads each of the layouts in which the files can be mounted.
 func TestMoment(t *testing.T) {
-	files := map[string][]byte{"routing.json": []byte("{}"), "ring-a.snap": []byte("A"), "ring-b.snap": []byte("B")}
+	files := map[string][]byte{
+		"routing.json": []byte("{}"), "ring-a.snap": []byte("A"), "ring-a.snap.1": []byte("AA"), "ring-a.snap.2": {}, "ring-b.snap": []byte("B"),
+	}
+	folders := map[string]string{
+		"routing": "routing.json", "a": "ring-a.snap", "a-1": "ring-a.snap.1", "a-2": "ring-a.snap.2", "b": "ring-b.snap",
+	}
 	layouts := map[string]func(dir string) error{
-		"plain directory": func(dir string) error {
-			for name, content := range files {
-				if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-					return err
-				}
+		"plain directory": func(dir string) error { return writePlain(dir, files) },
+		"one volume":      func(dir string) error { return materialize.Write(dir, files) },
+		"a volume for each": func(dir string) error {
+			var errs []error
+			for folder, name := range folders {
+				errs = append(errs, materialize.Write(filepath.Join(dir, folder), map[string][]byte{name: files[name]}))
 			}
-			return nil
-		},
-		"one volume": func(dir string) error { return materialize.Write(dir, files) },
-		"three volumes": func(dir string) error {
-			return errors.Join(
-				materialize.Write(filepath.Join(dir, "routing"), map[string][]byte{"routing.json": files["routing.json"]}),
-				materialize.Write(filepath.Join(dir, "a"), map[string][]byte{"ring-a.snap": files["ring-a.snap"]}),
-				materialize.Write(filepath.Join(dir, "b"), map[string][]byte{"ring-b.snap": files["ring-b.snap"]}))
+			return errors.Join(errs...)
 		},
 	}
 	for name, write := range layouts {
@@ -44,16 +44,73 @@ func TestMoment(t *testing.T) {
 			if err != nil || string(text) != "{}" {
 				t.Errorf("%s: %q, %v", shown, text, err)
 			}
-			for slot, want := range map[routing.Slot]string{routing.SlotA: "A", routing.SlotB: "B"} {
-				data, shown, err := m.ReadSlot(slot, 1)
-				if err != nil || string(data) != want {
-					t.Errorf("%s: %q, %v", shown, data, err)
+			for _, want := range []struct {
+				ref     routing.Reference
+				content string
+			}{
+				{routing.NewReference(routing.SlotA, "", "", 1), "A"},
+				{routing.NewReference(routing.SlotA, "", "", 2), "AAA"},
+				{routing.NewReference(routing.SlotB, "", "", 1), "B"},
+			} {
+				data, shown, err := m.ReadSnapshot(want.ref, int64(len(want.content)))
+				if err != nil || string(data) != want.content {
+					t.Errorf("%s of %+v: %q, %v", shown, want.ref, data, err)
 				}
 			}
 			if m != routing.MomentOf(dir) {
 				t.Error("without a swap the moment is another")
 			}
 		})
+	}
+}
+
+func writePlain(dir string, files map[string][]byte) error {
+	var errs []error
+	for name, content := range files {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	return errors.Join(errs...)
+}
+
+// TestReadSnapshotNamesTheFile: the error is about the chunk that it is in, and the limit about all of them.
+func TestReadSnapshotNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := writePlain(dir, map[string][]byte{"ring-a.snap": []byte("123"), "ring-a.snap.1": []byte("45"), "ring-a.snap.2": {}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		slot   routing.Slot
+		chunks int
+		limit  int64
+		file   string
+		want   string
+	}{
+		"the first is too large":    {routing.SlotA, 2, 2, "ring-a.snap", "it has 3 bytes, the limit is 2"},
+		"the sum is too large":      {routing.SlotA, 2, 4, "ring-a.snap.1", "with the chunks before it, it has 5 bytes, the limit is 4"},
+		"a chunk that is counted":   {routing.SlotA, 3, 9, "ring-a.snap.2", "it is empty: it is of another moment than routing.json"},
+		"a chunk that is missing":   {routing.SlotA, 4, 9, "ring-a.snap.2", "it is empty"},
+		"the first one of the slot": {routing.SlotB, 2, 9, "ring-b.snap", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, shown, err := routing.MomentOf(dir).ReadSnapshot(routing.NewReference(row.slot, "", "", row.chunks), row.limit)
+			if data != nil || shown != filepath.Join(dir, row.file) || err == nil || !strings.HasPrefix(err.Error(), row.want) {
+				t.Errorf("%q of %s: %v", data, shown, err)
+			}
+		})
+	}
+}
+
+// TestMomentEndsWithASwapOfAnyFolder: chunks can be mounted as volumes of their own, which are swapped one by one.
+func TestMomentEndsWithASwapOfAnyFolder(t *testing.T) {
+	for _, folder := range routing.Folders() {
+		dir := t.TempDir()
+		before := routing.MomentOf(dir)
+		if err := materialize.Write(filepath.Join(dir, folder), map[string][]byte{"file": []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		if before == routing.MomentOf(dir) {
+			t.Errorf("the moments before and after a swap of %s are equal", folder)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,9 @@ const FileName = "routing.json"
 // MaxBytes is the largest routing file that is read.
 const MaxBytes = 512 << 10
 
+// MaxChunks is how many files the snapshot of a slot can be cut into.
+const MaxChunks = 16
+
 // Slot is one of the two places in which a snapshot is published.
 type Slot string
 
@@ -34,8 +38,25 @@ const (
 	SlotB Slot = "b"
 )
 
-// FileName returns the name of the slot's file in a ConfigMap and in a mounted directory.
-func (s Slot) FileName() string { return "ring-" + string(s) + ".snap" }
+// FileName returns the name of the slot's file in a ConfigMap and in a mounted directory: that of its first chunk.
+func (s Slot) FileName() string { return s.ChunkFileName(0) }
+
+// ChunkFileName returns the name of the file that holds a chunk of the slot, counted from 0: "ring-a.snap",
+// "ring-a.snap.1".
+func (s Slot) ChunkFileName(chunk int) string {
+	return "ring-" + string(s) + ".snap" + suffix(".", chunk)
+}
+
+// ChunkFolder returns the name of the subdirectory in which a chunk of the slot may lie: "a", "a-1". It is what the name
+// of the chunk's ConfigMap ends in.
+func (s Slot) ChunkFolder(chunk int) string { return string(s) + suffix("-", chunk) }
+
+func suffix(separator string, chunk int) string {
+	if chunk == 0 {
+		return ""
+	}
+	return separator + strconv.Itoa(chunk)
+}
 
 // File is the content of routing.json. What is not set is left out.
 type File struct {
@@ -61,6 +82,27 @@ type Reference struct {
 	Digest string `json:"digest"`
 	// Version is the algorithm: "V1", "V2".
 	Version string `json:"version"`
+	// Chunks is how many files the snapshot is cut into, 2 to MaxChunks; 0, which is left out, is one file. A reader that
+	// knows no chunks refuses the field and keeps the ring that it has.
+	Chunks int `json:"chunks,omitempty"`
+}
+
+// NewReference returns the reference to a snapshot that is cut into a number of files, 1 to MaxChunks.
+func NewReference(slot Slot, digest, version string, files int) Reference {
+	r := Reference{Slot: slot, Digest: digest, Version: version}
+	if files > 1 {
+		r.Chunks = files
+	}
+	return r
+}
+
+// Files returns the names of the files whose contents make up the snapshot, one behind the other.
+func (r Reference) Files() []string {
+	names := make([]string, max(r.Chunks, 1))
+	for i := range names {
+		names[i] = r.Slot.ChunkFileName(i)
+	}
+	return names
 }
 
 // Encode returns the canonical bytes: fields in the order of the struct, addresses sorted by identity, no white space, a
@@ -115,6 +157,8 @@ func (f File) check() error {
 		return fmt.Errorf("%s: stable.digest is %q, not sha256: and 64 hex digits", FileName, f.Stable.Digest)
 	case f.Stable.Version == "":
 		return fmt.Errorf("%s: stable.version is missing", FileName)
+	case f.Stable.Chunks < 0 || f.Stable.Chunks == 1 || f.Stable.Chunks > MaxChunks:
+		return fmt.Errorf("%s: stable.chunks is %d, not 2 to %d; one file is one without chunks", FileName, f.Stable.Chunks, MaxChunks)
 	}
 	return nil
 }

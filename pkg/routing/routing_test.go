@@ -51,6 +51,21 @@ func TestOptionalFieldsAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestChunks: one file is not counted, so that readers of before chunks take it; more are, so that they refuse it.
+func TestChunks(t *testing.T) {
+	for files, want := range map[int]string{1: `"version":"V2"}`, 2: `"version":"V2","chunks":2}`, 16: `"version":"V2","chunks":16}`} {
+		f := file()
+		f.Stable = routing.NewReference(routing.SlotB, digest, "V2", files)
+		got, err := f.Encode()
+		if err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%d files: %s, error %v", files, got, err)
+		}
+		if names := f.Stable.Files(); len(names) != files || names[0] != "ring-b.snap" || files > 1 && names[1] != "ring-b.snap.1" {
+			t.Errorf("%d files are called %q", files, names)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	rows := map[string]struct{ old, replacement, want string }{
 		"another version":  {"v1alpha1", "v9", `apiVersion is "ringwright.dev/v9"`},
@@ -59,6 +74,9 @@ func TestRefused(t *testing.T) {
 		"slot c":           {`"slot":"a"`, `"slot":"c"`, `stable.slot is "c"`},
 		"short digest":     {digest, "sha256:00", `stable.digest is "sha256:00"`},
 		"no version":       {`"version":"V2"`, `"version":""`, "stable.version is missing"},
+		"one chunk":        {`"V2"`, `"V2","chunks":1`, "stable.chunks is 1, not 2 to 16"},
+		"17 chunks":        {`"V2"`, `"V2","chunks":17`, "stable.chunks is 17"},
+		"less than none":   {`"V2"`, `"V2","chunks":-1`, "stable.chunks is -1"},
 		"unknown field":    {`"uid"`, `"split"`, `unknown field "split"`},
 		"not JSON":         {"{", "[", "invalid character"},
 		"something behind": {"\n", "{}", "something behind the object"},

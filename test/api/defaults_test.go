@@ -23,7 +23,9 @@ func wantDefaults() v1alpha1.HashRingSpec {
 			{Name: "a", Address: "10.0.0.1", Port: ptr.To[int32](80), Weight: ptr.To[int32](1)},
 			{Name: "b", Address: "10.0.0.2", Port: ptr.To[int32](80), Weight: ptr.To[int32](1)},
 		},
-		Publication: v1alpha1.Publication{MinInterval: &metav1.Duration{Duration: 5 * time.Second}},
+		Publication: v1alpha1.Publication{
+			MinInterval: &metav1.Duration{Duration: 5 * time.Second}, Chunks: 1, Encoding: v1alpha1.EncodingAuto,
+		},
 	}
 }
 

@@ -39,7 +39,8 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 				WithWeightUnit(1).WithMaxImbalance("0.5%")).
 			WithPublishedAt(metav1.NewMicroTime(now.Time))).
 		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0)).
-		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80")).
+		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80").
+			WithEncoding(v1alpha1.EncodingPoints).WithChunks(2).WithBudgetUsed("57%")).
 		WithBalance(applyv1alpha1.Balance().
 			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%").
 			WithWorstView(applyv1alpha1.ViewBalance().WithFeatures("eu", "ssd").WithMaxOverAverage("1.005"))).

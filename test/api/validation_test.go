@@ -71,6 +71,8 @@ var _ = DescribeTable("A HashRing is accepted with", func(ctx SpecContext, spec 
 	Entry("no interval", "spec: {publication: {minInterval: 0s}}"),
 	Entry("an interval in parts", "spec: {publication: {minInterval: 1m30s}}"),
 	Entry("the longest interval", "spec: {publication: {minInterval: 60m}}"),
+	Entry("16 chunks of points", "spec: {publication: {chunks: 16, encoding: Points}}"),
+	Entry("a recipe", "spec: {publication: {chunks: 1, encoding: Recipe}}"),
 )
 
 // Each row gives what the message must say: the field, and what is wrong with it.
@@ -92,6 +94,13 @@ var _ = DescribeTable("A HashRing is refused with", func(ctx SpecContext, spec s
 		"spec.algorithm.version", `Unsupported value: "V9"`),
 	Entry("an unknown identity", "spec: {identity: Hostname}",
 		"spec.identity", `Unsupported value: "Hostname"`),
+
+	Entry("no chunks", "spec: {publication: {chunks: 0}}",
+		"spec.publication.chunks", "should be greater than or equal to 1"),
+	Entry("17 chunks", "spec: {publication: {chunks: 17}}",
+		"spec.publication.chunks", "should be less than or equal to 16"),
+	Entry("an unknown encoding", "spec: {publication: {encoding: Gzip}}",
+		"spec.publication.encoding", `Unsupported value: "Gzip"`),
 
 	Entry("duplicate names", "spec: {backends: ["+valid+", {name: a, address: 10.0.0.2, port: 80}]}",
 		"spec.backends", "the names of backends must be unique", "key a already exists"),

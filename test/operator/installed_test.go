@@ -195,7 +195,7 @@ func auditEvents() []auditv1.Event {
 }
 
 // partOfRing is what the names of published objects have behind that of their ring.
-var partOfRing = regexp.MustCompile(`-(a|b|routing|[0-9]+)$`)
+var partOfRing = regexp.MustCompile(`-(routing|[ab](-[0-9]+)?|[0-9]+)$`)
 
 // writesOfOperator counts the operator's writes in a namespace by HashRing, its events left out. No name of a ring in the
 // tests is the beginning of another.

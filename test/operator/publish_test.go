@@ -77,12 +77,24 @@ func edit(ctx context.Context, r *v1alpha1.HashRing, change func(*v1alpha1.HashR
 	}).Should(Succeed())
 }
 
-// published returns the three ConfigMaps of a ring by the last part of their names.
+// published returns the ConfigMaps of a ring by the last part of their names.
 func published(ctx context.Context, r *v1alpha1.HashRing) map[string]*corev1.ConfigMap {
 	GinkgoHelper()
 	m := map[string]*corev1.ConfigMap{}
-	for _, part := range []string{"a", "b", "routing"} {
-		m[part] = getConfigMap(ctx, r.Namespace, r.Name+"-"+part)
+	for _, name := range plan.Names(r) {
+		m[strings.TrimPrefix(name, r.Name+"-")] = getConfigMap(ctx, r.Namespace, name)
+	}
+	return m
+}
+
+// files returns what a pod that mounts all ConfigMaps of a ring finds.
+func files(ctx context.Context, r *v1alpha1.HashRing) map[string][]byte {
+	GinkgoHelper()
+	m := map[string][]byte{}
+	for _, cm := range published(ctx, r) {
+		for name, content := range payload(cm) {
+			m[name] = []byte(content)
+		}
 	}
 	return m
 }
@@ -119,11 +131,17 @@ var _ = Describe("publication", func() {
 			checkPublication(ctx, got)
 			out := GinkgoT().TempDir()
 			run(plugin, "build", "-f", path, "-o", out)
-			for _, part := range []string{"a", "b"} {
-				offline, err := os.ReadFile(filepath.Join(out, "ring-"+part+".snap"))
+			online := files(ctx, got)
+			for name, content := range online {
+				offline, err := os.ReadFile(filepath.Join(out, name))
 				Expect(err).NotTo(HaveOccurred())
-				Expect(published(ctx, got)[part].BinaryData["ring-"+part+".snap"]).To(Equal(offline), part)
+				if name != routing.FileName {
+					Expect(content).To(Equal(offline), name)
+				}
 			}
+			entries, err := os.ReadDir(out)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(entries).To(HaveLen(len(online)))
 			// The routing file of a cluster says besides which HashRing of that name it is.
 			offline, err := os.ReadFile(filepath.Join(out, routing.FileName))
 			Expect(err).NotTo(HaveOccurred())
@@ -204,8 +222,8 @@ var _ = Describe("publication", func() {
 				r.Spec.Backends[2].Address = r.Spec.Backends[0].Address
 			}, v1alpha1.ReasonDuplicateIdentity, `"10.1.0.0:8080"`},
 			{"too large", func(r *v1alpha1.HashRing) {
-				r.Spec.Backends = backends(2048)
-			}, v1alpha1.ReasonSnapshotTooLarge, "a ConfigMap takes 1048576: spec.algorithm.pointsPerWeight"},
+				r.Spec.Backends, r.Spec.Publication.Encoding = backends(2048), v1alpha1.EncodingPoints
+			}, v1alpha1.ReasonSnapshotTooLarge, "a ConfigMap takes 1048576: spec.publication.chunks 2, or spec.publication.encoding Recipe"},
 		}
 		for _, row := range rows {
 			By(row.name)
@@ -332,24 +350,41 @@ func checkPublication(ctx context.Context, r *v1alpha1.HashRing) {
 	GinkgoHelper()
 	cms := published(ctx, r)
 
-	snapshot := cms["a"].BinaryData["ring-a.snap"]
-	opened, err := ring.Open(snapshot)
+	var snapshot []byte
+	for chunk := 0; cms[routing.SlotA.ChunkFolder(chunk)].Annotations[v1alpha1.AnnotationDigest] != ""; chunk++ {
+		snapshot = append(snapshot, cms[routing.SlotA.ChunkFolder(chunk)].BinaryData[routing.SlotA.ChunkFileName(chunk)]...)
+	}
+	opened, err := plan.OpenSnapshot(snapshot)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(opened.Verify()).To(Succeed())
 	want, err := plan.BuildFrom(r.Spec, opened)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(snapshot).To(Equal(want.Ring.Snapshot()))
+	used := len(want.Ring.Chunks())
+	for chunk := range want.Chunks {
+		a, b := cms[routing.SlotA.ChunkFolder(chunk)], cms[routing.SlotB.ChunkFolder(chunk)]
+		Expect(a.BinaryData).To(HaveLen(1))
+		Expect(a.BinaryData).To(HaveKey(routing.SlotA.ChunkFileName(chunk)))
+		Expect(chunk < used).To(Equal(a.Annotations[v1alpha1.AnnotationDigest] != ""), a.Name)
+		other := []byte{}
+		if chunk == 0 {
+			other = ring.EmptySlot()
+		}
+		Expect(b.BinaryData).To(Equal(map[string][]byte{routing.SlotB.ChunkFileName(chunk): other}))
+	}
 	checkRecord(ctx, r, opened)
-	Expect(cms["b"].BinaryData).To(Equal(map[string][]byte{"ring-b.snap": ring.EmptySlot()}))
 	file, err := routing.Parse([]byte(cms["routing"].Data["routing.json"]))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(file).To(Equal(routing.File{
 		APIVersion: routing.APIVersion, Ring: r.Namespace + "/" + r.Name, UID: string(r.UID), Generation: r.Status.Routing.Generation,
-		Stable:    routing.Reference{Slot: routing.SlotA, Digest: opened.Digest(), Version: string(r.Spec.Algorithm.Version)},
+		Stable:    routing.NewReference(routing.SlotA, opened.Digest(), string(r.Spec.Algorithm.Version), used),
 		Addresses: want.Addresses,
 	}))
 
 	Expect(r.Status.Active.Digest).To(Equal(opened.Digest()))
+	Expect(r.Status.Snapshot.Chunks).To(BeEquivalentTo(used))
+	Expect(r.Status.Snapshot.Encoding).To(BeEquivalentTo(opened.Encoding().String()))
+	Expect(cms["a"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationEncoding, opened.Encoding().String()))
 	Expect(cms["a"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDigest, opened.Digest()))
 	Expect(cms["a"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationRevision, fmt.Sprint(r.Status.Active.Revision)))
 	for part, cm := range cms {

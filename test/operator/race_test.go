@@ -89,17 +89,11 @@ var _ = Describe("a crash", func() {
 			operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
 		}()
 		namespace := newNamespace(ctx)
-		crash := errors.New("killed")
 		for survives := range 9 {
 			By(fmt.Sprintf("after %d writes of the first publication", survives))
 			r := newRing(namespace, fmt.Sprintf("crash-%d", survives), 4)
 			Expect(admin.Create(ctx, r)).To(Succeed())
-			crashed := reconcileOnce(ctx, r, func(n int) error {
-				if n > survives {
-					return crash
-				}
-				return nil
-			})
+			crashed := reconcileOnce(ctx, r, killedAfter(survives))
 			if len(crashed.writes) <= survives {
 				Expect(crashed.err).NotTo(HaveOccurred(), "%d writes are all there are", survives)
 			} else {
@@ -113,12 +107,7 @@ var _ = Describe("a crash", func() {
 
 			By(fmt.Sprintf("after %d writes of the second", survives))
 			edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(5) })
-			reconcileOnce(ctx, r, func(n int) error {
-				if n > survives {
-					return crash
-				}
-				return nil
-			})
+			reconcileOnce(ctx, r, killedAfter(survives))
 			reconcileUntilQuiet(ctx, r)
 			got = settled(ctx, r, v1alpha1.ReasonRingPublished)
 			Expect(got.Status.Active.Revision).To(Equal(int64(2)))
@@ -127,6 +116,16 @@ var _ = Describe("a crash", func() {
 		}
 	})
 })
+
+// killedAfter lets so many writes through, and no more.
+func killedAfter(survives int) func(n int) error {
+	return func(n int) error {
+		if n > survives {
+			return errors.New("killed")
+		}
+		return nil
+	}
+}
 
 // reconcileUntilQuiet reconciles by hand until there is nothing to write.
 func reconcileUntilQuiet(ctx context.Context, r *v1alpha1.HashRing) {

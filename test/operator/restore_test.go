@@ -19,6 +19,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/controller"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/ringcache"
 )
 
 var _ = Describe("restoration", func() {
@@ -125,9 +126,18 @@ type countedWrites struct {
 	err    error
 }
 
+// built keeps what reconciles by hand have built: they are many, and build the same.
+var built = ringcache.New(plan.MaxPoints)
+
 // reconcileOnce reconciles r with a reconciler of its own that writes down what it writes. fail, if not nil, may make a
 // write fail before it reaches the API server.
 func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) error) *countedWrites {
+	GinkgoHelper()
+	return reconcileWith(ctx, r, built, fail)
+}
+
+// reconcileWith is reconcileOnce by a reconciler that may have built something before.
+func reconcileWith(ctx context.Context, r *v1alpha1.HashRing, rings *ringcache.Cache, fail func(n int) error) *countedWrites {
 	GinkgoHelper()
 	counted := &countedWrites{}
 	count := func(what string) error {
@@ -169,7 +179,7 @@ func reconcileOnce(ctx context.Context, r *v1alpha1.HashRing, fail func(n int) e
 			return c.SubResource(sub).Apply(ctx, object, opts...)
 		},
 	})
-	reconciler := controller.NewHashRingReconciler(c, admin, events.NewFakeRecorder(100), clock.RealClock{})
+	reconciler := controller.NewHashRingReconciler(c, admin, rings, events.NewFakeRecorder(100), clock.RealClock{})
 	counted.result, counted.err = reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
 	return counted
 }

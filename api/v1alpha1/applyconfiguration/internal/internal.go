@@ -129,6 +129,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: worstView
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.ViewBalance
+- name: com.github.ringwright.ringwright.api.v1alpha1.Encoding
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Feature
   map:
     fields:
@@ -236,6 +238,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.Publication
   map:
     fields:
+    - name: chunks
+      type:
+        scalar: numeric
+      default: 1
+    - name: encoding
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Encoding
+      default: Auto
     - name: minInterval
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -254,12 +264,21 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.SnapshotSize
   map:
     fields:
+    - name: budgetUsed
+      type:
+        scalar: string
     - name: bytes
       type:
         scalar: numeric
     - name: bytesPerPoint
       type:
         scalar: string
+    - name: chunks
+      type:
+        scalar: numeric
+    - name: encoding
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Encoding
     - name: points
       type:
         scalar: numeric

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/ringwright/ringwright/api/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,6 +17,17 @@ type PublicationApplyConfiguration struct {
 	// minInterval is the least time between two publications, 0s to 1h, default 5s. Changes within it are coalesced, and
 	// the newest state is always published in the end. It has no effect on placement.
 	MinInterval *v1.Duration `json:"minInterval,omitempty"`
+	// chunks is how many ConfigMaps the snapshot may take in each slot, 1 to 16, default 1: <name>-a, <name>-a-1 and so on,
+	// of 1048576 bytes each. All of them always exist, empty where they are not needed, so that pods can mount them. Pods
+	// have to mount a new one before the ring grows into it, and must no longer mount one that is about to be taken away.
+	// It has no effect on placement.
+	Chunks *int32 `json:"chunks,omitempty"`
+	// encoding is how the snapshot is written: Points, with every point of the ring, which readers search as they are;
+	// Recipe, without the points, which readers build again and check; or Auto (the default): Points while that fits into
+	// the chunks, otherwise Recipe. Points takes 3 to 4 bytes a point, up to about 5.5 million points in 16 chunks; Recipe
+	// takes none, and is for rings of up to 268435456 points, for which each reader needs time and memory. A change gives
+	// the snapshot another digest and with that the ring a new revision; it has no effect on placement.
+	Encoding *apiv1alpha1.Encoding `json:"encoding,omitempty"`
 }
 
 // PublicationApplyConfiguration constructs a declarative configuration of the Publication type for use with
@@ -29,5 +41,21 @@ func Publication() *PublicationApplyConfiguration {
 // If called multiple times, the MinInterval field is set to the value of the last call.
 func (b *PublicationApplyConfiguration) WithMinInterval(value v1.Duration) *PublicationApplyConfiguration {
 	b.MinInterval = &value
+	return b
+}
+
+// WithChunks sets the Chunks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Chunks field is set to the value of the last call.
+func (b *PublicationApplyConfiguration) WithChunks(value int32) *PublicationApplyConfiguration {
+	b.Chunks = &value
+	return b
+}
+
+// WithEncoding sets the Encoding field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encoding field is set to the value of the last call.
+func (b *PublicationApplyConfiguration) WithEncoding(value apiv1alpha1.Encoding) *PublicationApplyConfiguration {
+	b.Encoding = &value
 	return b
 }

@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/ringwright/ringwright/api/v1alpha1"
+)
+
 // SnapshotSizeApplyConfiguration represents a declarative configuration of the SnapshotSize type for use
 // with apply.
 //
@@ -11,10 +15,17 @@ package v1alpha1
 type SnapshotSizeApplyConfiguration struct {
 	// points is the number of points on the ring.
 	Points *int64 `json:"points,omitempty"`
-	// bytes is the size of the snapshot file. A ConfigMap takes at most 1048576.
+	// bytes is the size of the snapshot, all chunks together. A ConfigMap takes at most 1048576.
 	Bytes *int64 `json:"bytes,omitempty"`
 	// bytesPerPoint is bytes divided by points, with two decimals, such as "3.43".
 	BytesPerPoint *string `json:"bytesPerPoint,omitempty"`
+	// encoding is how the snapshot is written: Points or Recipe.
+	Encoding *apiv1alpha1.Encoding `json:"encoding,omitempty"`
+	// chunks is the number of ConfigMaps that the snapshot takes, at most spec.publication.chunks.
+	Chunks *int32 `json:"chunks,omitempty"`
+	// budgetUsed is how much of what spec.publication.chunks ConfigMaps take the snapshot needs, in percent and rounded up,
+	// such as "57%".
+	BudgetUsed *string `json:"budgetUsed,omitempty"`
 }
 
 // SnapshotSizeApplyConfiguration constructs a declarative configuration of the SnapshotSize type for use with
@@ -44,5 +55,29 @@ func (b *SnapshotSizeApplyConfiguration) WithBytes(value int64) *SnapshotSizeApp
 // If called multiple times, the BytesPerPoint field is set to the value of the last call.
 func (b *SnapshotSizeApplyConfiguration) WithBytesPerPoint(value string) *SnapshotSizeApplyConfiguration {
 	b.BytesPerPoint = &value
+	return b
+}
+
+// WithEncoding sets the Encoding field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encoding field is set to the value of the last call.
+func (b *SnapshotSizeApplyConfiguration) WithEncoding(value apiv1alpha1.Encoding) *SnapshotSizeApplyConfiguration {
+	b.Encoding = &value
+	return b
+}
+
+// WithChunks sets the Chunks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Chunks field is set to the value of the last call.
+func (b *SnapshotSizeApplyConfiguration) WithChunks(value int32) *SnapshotSizeApplyConfiguration {
+	b.Chunks = &value
+	return b
+}
+
+// WithBudgetUsed sets the BudgetUsed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BudgetUsed field is set to the value of the last call.
+func (b *SnapshotSizeApplyConfiguration) WithBudgetUsed(value string) *SnapshotSizeApplyConfiguration {
+	b.BudgetUsed = &value
 	return b
 }

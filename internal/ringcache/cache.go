@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ringcache remembers rings that were built, so that a HashRing which has not changed is not built again each time
+// that it is looked at.
+//
+// Guarantees:
+//
+//   - What it returns is what [plan.BuildRing] returns for the same request, with the cache's limit of points. Nothing depends
+//     on what it remembers but time: the key is a digest of everything that decides the bytes.
+//   - It keeps at most [MaxBytes] of snapshots, those that were asked for last. Points are not kept.
+//   - The rings that are being built at one time have at most as many points together as one may have, which bounds the
+//     memory that building takes.
+package ringcache
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ringwright/ringwright/internal/plan"
+)
+
+// MaxBytes is how many bytes of snapshots are remembered. A snapshot has at most 16 MiB.
+const MaxBytes = 64 << 20
+
+// entryBytes is about what an entry takes beside its snapshot.
+const entryBytes = 1 << 10
+
+// Cache remembers rings. It is safe for concurrent use.
+type Cache struct {
+	build     plan.RingBuilder
+	maxBytes  int
+	maxPoints uint64
+	// building counts the points that are being built.
+	building *semaphore.Weighted
+	builds   atomic.Uint64
+
+	mu sync.Mutex
+	// recent holds the entries, the last one asked for in front; entries finds them.
+	recent  *list.List
+	entries map[[sha256.Size]byte]*list.Element
+	bytes   int
+}
+
+// entry is the result of a build. Errors are remembered too: a ring that is too large takes as long to find out.
+type entry struct {
+	key  [sha256.Size]byte
+	ring *plan.Ring
+	err  error
+}
+
+func (e entry) bytes() int {
+	if e.ring == nil {
+		return entryBytes
+	}
+	return entryBytes + len(e.ring.Snapshot()) + len(e.ring.Recipe())
+}
+
+// New returns an empty cache that builds rings of at most maxPoints points, 1 to [plan.MaxPoints].
+func New(maxPoints uint64) *Cache { return newCache(plan.BuildRing, MaxBytes, maxPoints) }
+
+func newCache(build plan.RingBuilder, maxBytes int, maxPoints uint64) *Cache {
+	return &Cache{
+		build: build, maxBytes: maxBytes, maxPoints: maxPoints, building: semaphore.NewWeighted(int64(maxPoints)),
+		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{},
+	}
+}
+
+// Build returns what [plan.BuildRing] does.
+func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
+	q.Config.MaxPoints = min(q.Config.MaxPoints, c.maxPoints)
+	key, err := q.Key()
+	if err != nil {
+		return nil, err
+	}
+	if known, ok := c.find(key); ok {
+		return known.ring, known.err
+	}
+	points := int64(min(q.Points(), c.maxPoints))
+	if err := c.building.Acquire(context.Background(), points); err != nil { // It waits for builds, which end by themselves.
+		return nil, err
+	}
+	defer c.building.Release(points)
+	c.builds.Add(1)
+	made := entry{key: key}
+	made.ring, made.err = c.build(q)
+	c.remember(made)
+	return made.ring, made.err
+}
+
+// Builds returns how often something was built, or refused, that was not known.
+func (c *Cache) Builds() uint64 { return c.builds.Load() }
+
+func (c *Cache) find(key [sha256.Size]byte) (entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[key]
+	if !ok {
+		return entry{}, false
+	}
+	c.recent.MoveToFront(element)
+	return element.Value.(entry), true
+}
+
+func (c *Cache) remember(e entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.entries[e.key]; known {
+		return // Somebody has built the same at the same time.
+	}
+	c.entries[e.key] = c.recent.PushFront(e)
+	c.bytes += e.bytes()
+	for c.bytes > c.maxBytes {
+		oldest := c.recent.Back()
+		gone := c.recent.Remove(oldest).(entry)
+		delete(c.entries, gone.key)
+		c.bytes -= gone.bytes()
+	}
+}
