@@ -18,12 +18,13 @@ var noStreams = genericiooptions.NewTestIOStreamsDiscard()
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
 		out := succeed(t, "", args...)
-		for _, want := range []string{"kubectl hashring [command]", "build", "lookup", "inspect", "verify", "version", "completion", "Exit codes: 0 success"} {
+		for _, want := range []string{"kubectl hashring [command]", "build", "plan", "lookup", "inspect", "verify", "version", "completion", "Exit codes: 0 success"} {
 			wantContains(t, out, want)
 		}
 	}
 	assertGolden(t, "help-lookup", succeed(t, "", "lookup", "--help"))
 	assertGolden(t, "help-build", succeed(t, "", "build", "--help"))
+	assertGolden(t, "help-plan", succeed(t, "", "plan", "--help"))
 }
 
 // TestEveryCommandExplainsItself and calls itself what the user calls it.
