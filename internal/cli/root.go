@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-const rootLong = `Build, plan, look up, inspect and verify the consistent-hash rings of
+const rootLong = `Size, build, plan, look up, inspect and verify the consistent-hash rings of
 Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
@@ -26,6 +26,9 @@ const rootExample = `  # Build the ring of a manifest, without a cluster, as the
 
   # What would move if a manifest were applied?
   kubectl hashring plan -f ring.yaml
+
+  # How many points does a ring of 2048 backends need?
+  kubectl hashring size --backends 2048 --imbalance 5%
 
   # Which backend owns a key, and which ones are next?
   kubectl hashring lookup edge-cache -n cdn /images/logo.png --owners 3
@@ -48,7 +51,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-hashring",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hashring"},
-		Short:         "Build, plan, look up, inspect and verify consistent-hash rings",
+		Short:         "Size, build, plan, look up, inspect and verify consistent-hash rings",
 		Long:          rootLong,
 		Example:       rootExample,
 		SilenceErrors: true,
@@ -67,6 +70,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
 	root.AddCommand(
 
+		newSizeCommand(streams),
 		newBuildCommand(streams),
 		newPlanCommand(streams),
 		newLookupCommand(streams),
