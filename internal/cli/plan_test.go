@@ -249,11 +249,15 @@ func TestPlanOfTrimmedRings(t *testing.T) {
 
 func TestPlanNotes(t *testing.T) {
 	workdir(t, map[string]string{
+		"grown.yaml": shardsManifest + "  - {name: shard-2, address: 10.0.1.2, port: 11211}\n",
 		"named.yaml": edited(t, edgeManifest, "spec:\n", "spec:\n  identity: NGINX\n"),
 	})
 	write(t, "named.yaml", strings.Replace(read(t, "named.yaml"), `"2001:db8::3"`, `"[2001:db8::3]"`, 1))
 	report := planOf(t, "-f", "named.yaml", "--from", "edge")
 	wantContains(t, strings.Join(report.Notes, "\n"), "the identity changes from Address to NGINX: the API server refuses that")
+	if report = planOf(t, "-f", "grown.yaml", "--from", "shards"); report.Addresses != nil || report.Notes != nil {
+		t.Errorf("a new backend is no change of an address: %+v, %q", report.Addresses, report.Notes)
+	}
 	report = planOf(t, "-f", "shards.yaml", "--from", "shards/ring-a.snap")
 	wantContains(t, strings.Join(report.Notes, "\n"), "file shards/ring-a.snap does not hold addresses: they were not compared")
 }
@@ -291,6 +295,33 @@ func TestPlanRefuses(t *testing.T) {
 		genericiooptions.IOStreams{In: strings.NewReader(""), Out: full{}, ErrOut: &errOut})
 	if code != ExitPlanFailed || errOut.String() != "error: no space left on device\n" {
 		t.Errorf("exit code %d, %q", code, errOut.String())
+	}
+}
+
+// TestPlanNamespace: that of the manifest, then that of -n, then that of the context.
+func TestPlanNamespace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "config", `apiVersion: v1
+kind: Config
+current-context: one
+contexts: [{name: one, context: {cluster: here, namespace: team}}]
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:1"}}]
+`)
+	write(t, "named.yaml", edgeManifest)
+	write(t, "unnamed.yaml", edited(t, edgeManifest, ", namespace: cdn", ""))
+	for want, args := range map[string][]string{
+		"reading ConfigMap cdn/edge-routing: ":  {"-f", "named.yaml"},
+		"reading ConfigMap team/edge-routing: ": {"-f", "unnamed.yaml"},
+		"reading ConfigMap eu/edge-routing: ":   {"-f", "unnamed.yaml", "-n", "eu"},
+	} {
+		wantContains(t, fail(t, ExitPlanFailed, append(args, "plan", "--kubeconfig", "config")...), want)
+	}
+	write(t, "old.yaml", read(t, "unnamed.yaml"))
+	if got := planOf(t, "-f", "unnamed.yaml", "--from", "old.yaml", "-n", "eu").Ring; got != "eu/edge" {
+		t.Errorf("offline with -n it is %s", got)
+	}
+	if got := planOf(t, "-f", "unnamed.yaml", "--from", "old.yaml").Ring; got != "default/edge" {
+		t.Errorf("offline it is %s", got)
 	}
 }
 

@@ -28,7 +28,7 @@ end there is an advice for each version.
 The backends are those of a manifest, or as many as --backends says, with addresses
 from 10.0.0.0:8080 on. The measured columns are of rings that are built for this,
 up to 4 million points each; --measure-all builds the larger ones too, which takes
-50 bytes of memory a point and its time.
+35 bytes of memory a point and its time.
 
 -o png and -o svg draw a chart of the imbalance against the points.`
 

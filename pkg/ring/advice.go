@@ -60,8 +60,8 @@ type Advice struct {
 // were not measured.
 //
 // Against the mean of many rings that were built, the excess of max/avg was off by 2.5 % at the most, of which much is the
-// sample, and Bytes by 1 %. A single ring scatters around that mean: the excess of 2048 backends of 160 points by 8 %, that of
-// two backends by 75 %. Addresses that follow each other have chains that are alike, so with a handful of points for each they
+// sample, and Bytes by 1 %; with 64 views by 2 %. A single ring scatters around that mean: the excess of 2048 backends by a tenth, that of two backends
+// by three quarters. Addresses that follow each other have chains that are alike, so with a handful of points for each they
 // do not count as random. Not predicted are backends on the fixed point and in another's shadow.
 //
 // The points are not limited to Config.MaxPoints, but to [HardMaxPoints]. Errors: those of Build, and [ErrNoBackend] where no

@@ -91,6 +91,9 @@ func TestPredictionsAgreeWithRings(t *testing.T) {
 		excess, variance, bytes = excess/seeds, variance/seeds, bytes/seeds
 		standardError := math.Sqrt((squares/seeds - excess*excess) / seeds)
 		p := mustPredict(t, scattered(test.backends, 0, test.heaviest, plain(test.pointsPerWeight)))
+		if want, ok := map[int]float64{2: 0.75, 2048: 0.1}[test.backends]; ok && !within(standardError*math.Sqrt(seeds)/excess, want, 0.3) {
+			t.Errorf("%s: the excess scatters by %.3f of itself", name, standardError*math.Sqrt(seeds)/excess)
+		}
 		off := (p.MaxOverAverage - 1 - excess) / excess
 		worst = max(worst, math.Abs(off))
 		if math.Abs(off) > min(0.04, 3*standardError/excess) {
@@ -253,22 +256,47 @@ func TestAdviceIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestPredictOfViews: the worst declared view counts, and each has a list of trims.
+// TestPredictOfViews: the worst declared view counts, here that of the light backends, and each has a list of trims.
 func TestPredictOfViews(t *testing.T) {
-	c := scattered(200, 0, 1, trimmedTo(10_000, 12))
-	c.Features = []string{"few"}
-	for i := range 10 {
-		c.Backends[i].Features = []string{"few"}
+	c := scattered(200, 0, 2, trimmedTo(10_000, 12))
+	c.Features = []string{"light"}
+	for i := range c.Backends {
+		if c.Backends[i].Weight == 1 {
+			c.Backends[i].Features = []string{"light"}
+		}
 	}
 	whole := mustPredict(t, c)
-	c.Views = [][]string{{"few"}}
+	c.Views = [][]string{{"light"}}
 	views := mustPredict(t, c)
-	if views.MaxOverAverage != whole.MaxOverAverage || views.Bytes <= whole.Bytes {
-		t.Errorf("whole %+v, with a view of 10 %+v", whole, views)
+	if views.MaxOverAverage <= whole.MaxOverAverage || views.Bytes <= whole.Bytes {
+		t.Errorf("whole %+v, with the view of the light %+v", whole, views)
 	}
-	r := mustBuild(t, c)
-	if !within(float64(views.Bytes), float64(len(r.Snapshot())), 0.02) {
+	if r := mustBuild(t, c); !within(float64(views.Bytes), float64(len(r.Snapshot())), 0.02) {
 		t.Errorf("%d bytes predicted, %d measured", views.Bytes, len(r.Snapshot()))
+	}
+}
+
+// TestPredictOfManyViews: the lists of trims, a third of them of two bytes here, are then a fifth of the snapshot.
+func TestPredictOfManyViews(t *testing.T) {
+	c := scattered(100, 0, 1, trimmedTo(10_000, 160))
+	for f := range 6 {
+		c.Features = append(c.Features, fmt.Sprintf("f%d", f))
+	}
+	for i := range c.Backends {
+		c.Backends[i].Features = c.Features
+	}
+	for set := 1; set < 64; set++ {
+		var view []string
+		for f, name := range c.Features {
+			if set>>f&1 != 0 {
+				view = append(view, name)
+			}
+		}
+		c.Views = append(c.Views, view)
+	}
+	p, r := mustPredict(t, c), mustBuild(t, c)
+	if !within(float64(p.Bytes), float64(len(r.Snapshot())), 0.02) {
+		t.Errorf("%d bytes predicted, %d measured", p.Bytes, len(r.Snapshot()))
 	}
 }
 
