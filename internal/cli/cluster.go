@@ -102,6 +102,13 @@ func (s cluster) read(ctx context.Context, whole bool) (*publication, error) {
 	return p, err
 }
 
+// unpublishedError says that a cluster has no ring of a name.
+type unpublishedError struct{ missing, name, namespace string }
+
+func (e *unpublishedError) Error() string {
+	return fmt.Sprintf("%s does not exist: no ring of the name %s has been published in namespace %s", e.missing, e.name, e.namespace)
+}
+
 // betweenWrites says that the slot which the routing file names holds another snapshot than it names, or lacks a chunk: the
 // operator deletes those that a newer routing file does not name.
 func (p *publication) betweenWrites() bool {
@@ -192,7 +199,7 @@ func (s cluster) configMap(ctx context.Context, name, key string) (*corev1.Confi
 		if apierrors.IsNotFound(err) {
 			a.err = fmt.Errorf("%s does not exist", a.path)
 			if name == plan.RoutingName(s.name) {
-				a.err = fmt.Errorf("%w: no ring of the name %s has been published in namespace %s", a.err, s.name, s.namespace)
+				a.err = &unpublishedError{missing: a.path, name: s.name, namespace: s.namespace}
 			}
 			return nil, a, nil
 		}

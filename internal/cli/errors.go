@@ -20,7 +20,27 @@ const (
 	ExitFailure = 1
 	// ExitUsage: the command line is wrong; nothing was done.
 	ExitUsage = 2
+	// ExitMoves is that of "plan" where keys would move. As with "kubectl diff", what is above 1 is then an error.
+	ExitMoves = 1
+	// ExitPlanFailed is that of "plan" where it could not tell.
+	ExitPlanFailed = 3
 )
+
+// codeError asks for an exit code of its own.
+type codeError struct {
+	code int
+	// err is nil where there is nothing to say but the code.
+	err error
+}
+
+func (e *codeError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *codeError) Unwrap() error { return e.err }
 
 // usageError says that the command line is wrong.
 type usageError struct {
@@ -48,7 +68,13 @@ func (e *manifestError) Error() string {
 func report(out io.Writer, err error) int {
 	var usage *usageError
 	var manifest *manifestError
+	var coded *codeError
+	code := ExitFailure
+	if errors.As(err, &coded) {
+		code, err = coded.code, coded.err
+	}
 	switch {
+	case err == nil && coded != nil:
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage):
@@ -65,7 +91,7 @@ func report(out io.Writer, err error) int {
 	default:
 		printf(out, "error: %v\n", err)
 	}
-	return ExitFailure
+	return code
 }
 
 // printf writes to a stream whose failure nobody could be told of: the error stream, or a buffer in memory.

@@ -27,6 +27,9 @@ const (
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
 	formatTSV   format = "tsv"
+	formatCSV   format = "csv"
+	formatPNG   format = "png"
+	formatSVG   format = "svg"
 )
 
 // formatFlag is the value of --format. It is a usage error to give one that the command does not have.

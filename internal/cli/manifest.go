@@ -5,6 +5,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,10 @@ type manifestRef struct {
 	file string
 	// name chooses among several; "" where there is one.
 	name string
-	// namespace is that of a HashRing whose manifest has none. One that has another is refused; "" is "default" and takes any.
+	// namespace is that of a HashRing whose manifest has none. One that has another is refused; "" takes any.
 	namespace string
+	// fallback is the namespace where neither says; "" is "default".
+	fallback string
 }
 
 // load reads the HashRing and does to it what the API server does at its creation.
@@ -157,7 +160,7 @@ func (m manifestRef) choose(objects []*unstructured.Unstructured) (*unstructured
 func (m manifestRef) admit(ctx context.Context, obj *unstructured.Unstructured) (*v1alpha1.HashRing, error) {
 	switch given := obj.GetNamespace(); {
 	case given == "" && m.namespace == "":
-		obj.SetNamespace("default")
+		obj.SetNamespace(cmp.Or(m.fallback, "default"))
 	case given == "":
 		obj.SetNamespace(m.namespace)
 	case m.namespace != "" && given != m.namespace:

@@ -175,13 +175,6 @@ func pointsText(a AlgorithmReport) string {
 		a.PointsPerWeight, a.WeightUnit, plan.FormatImbalance(uint32(math.Round(a.MaxImbalance*1_000_000))))
 }
 
-func viewName(features []string) string {
-	if len(features) == 0 {
-		return "that of all backends"
-	}
-	return strings.Join(features, ",")
-}
-
 // table prints the balance beside what theory expects.
 func (b BalanceReport) table(w io.Writer, title string) {
 	printf(w, "%s\tMEASURED\tPREDICTED\n", title)

@@ -10,17 +10,25 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-const rootLong = `Build, look up, inspect and verify the consistent-hash rings of Ringwright.
+const rootLong = `Size, build, plan, look up, inspect and verify the consistent-hash rings of
+Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
 files (a mounted volume, or what "build" wrote), or from a snapshot file. They
 never write to the cluster.
 
 Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
-2 the command line is wrong.`
+2 the command line is wrong. "plan" has those of kubectl diff: 0 nothing moves;
+1 keys move; above 1 an error, which is 3 but for the command line.`
 
 const rootExample = `  # Build the ring of a manifest, without a cluster, as the operator would
   kubectl hashring build -f ring.yaml -o out
+
+  # What would move if a manifest were applied?
+  kubectl hashring plan -f ring.yaml
+
+  # How many points does a ring of 2048 backends need?
+  kubectl hashring size --backends 2048 --imbalance 5%
 
   # Which backend owns a key, and which ones are next?
   kubectl hashring lookup edge-cache -n cdn /images/logo.png --owners 3
@@ -43,7 +51,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-hashring",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hashring"},
-		Short:         "Build, look up, inspect and verify consistent-hash rings",
+		Short:         "Size, build, plan, look up, inspect and verify consistent-hash rings",
 		Long:          rootLong,
 		Example:       rootExample,
 		SilenceErrors: true,
@@ -61,7 +69,10 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
 	root.AddCommand(
+
+		newSizeCommand(streams),
 		newBuildCommand(streams),
+		newPlanCommand(streams),
 		newLookupCommand(streams),
 		newInspectCommand(streams),
 		newVerifyCommand(streams),

@@ -18,12 +18,14 @@ var noStreams = genericiooptions.NewTestIOStreamsDiscard()
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
 		out := succeed(t, "", args...)
-		for _, want := range []string{"kubectl hashring [command]", "build", "lookup", "inspect", "verify", "version", "completion", "Exit codes: 0 success"} {
+		for _, want := range []string{"kubectl hashring [command]", "size", "build", "plan", "lookup", "inspect", "verify", "version", "completion", "Exit codes: 0 success"} {
 			wantContains(t, out, want)
 		}
 	}
 	assertGolden(t, "help-lookup", succeed(t, "", "lookup", "--help"))
 	assertGolden(t, "help-build", succeed(t, "", "build", "--help"))
+	assertGolden(t, "help-plan", succeed(t, "", "plan", "--help"))
+	assertGolden(t, "help-size", succeed(t, "", "size", "--help"))
 }
 
 // TestEveryCommandExplainsItself and calls itself what the user calls it.
@@ -96,6 +98,10 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 		"inspect yaml": {"inspect", "--dir", "edge", "-o", "yaml"},
 		"verify":       {"verify", "--dir", "edge"},
 		"version":      {"version"},
+		"size":         {"size", "--points", "1,2", "--backends", "1"},
+		"size csv":     {"size", "--points", "1,2", "--backends", "1", "-o", "csv"},
+		"size png":     {"size", "--points", "1,2", "--backends", "2", "-o", "png", "--out", "-"},
+		"size to file": {"size", "--points", "1,2", "--backends", "1", "--out", "size.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errOut strings.Builder

@@ -22,17 +22,24 @@ type sourceFlags struct {
 var shownConfigFlags = map[string]bool{"kubeconfig": true, "context": true, "namespace": true}
 
 func addSourceFlags(cmd *cobra.Command) *sourceFlags {
-	f := &sourceFlags{config: genericclioptions.NewConfigFlags(true)}
+	f := &sourceFlags{}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "read the ring from a directory: a mounted volume, or what \"build\" wrote")
 	cmd.Flags().StringVar(&f.snapshot, "snapshot", "", "read the ring from a snapshot file")
+	f.config, f.configNames = addConfigFlags(cmd)
+	return f
+}
+
+// addConfigFlags adds the flags of kubectl that choose a cluster and a namespace, and returns their names.
+func addConfigFlags(cmd *cobra.Command) (config *genericclioptions.ConfigFlags, names []string) {
+	config = genericclioptions.NewConfigFlags(true)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.config.AddFlags(flags)
+	config.AddFlags(flags)
 	flags.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !shownConfigFlags[flag.Name]
-		f.configNames = append(f.configNames, flag.Name)
+		names = append(names, flag.Name)
 	})
 	cmd.Flags().AddFlagSet(flags)
-	return f
+	return config, names
 }
 
 // choose returns the source that the flags and arguments name, and the arguments that are not part of its name.
@@ -68,19 +75,34 @@ func (f *sourceFlags) chooseCluster(cmd *cobra.Command, args []string) (source, 
 	if len(args) == 0 {
 		return nil, nil, usagef(cmd, "no ring given: name a HashRing, or use --dir or --snapshot")
 	}
-	namespace, _, err := f.config.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	config, err := f.config.ToRESTConfig()
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	reader, err := newReader(config)
+	namespace, err := configNamespace(f.config)
 	if err != nil {
 		return nil, nil, err
 	}
-	return cluster{reader: reader, namespace: namespace, name: args[0], again: publicationTime}, args[1:], nil
+	src, err := newCluster(f.config, namespace, args[0])
+	return src, args[1:], err
+}
+
+// configNamespace returns the namespace that flags and kubeconfig choose.
+func configNamespace(flags *genericclioptions.ConfigFlags) (string, error) {
+	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
+// newCluster returns the source of a ring in the cluster that flags and kubeconfig choose.
+func newCluster(flags *genericclioptions.ConfigFlags, namespace, name string) (source, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	reader, err := newReader(config)
+	if err != nil {
+		return nil, err
+	}
+	return cluster{reader: reader, namespace: namespace, name: name, again: publicationTime}, nil
 }
 
 // chooseOnly is choose for a command that takes no further arguments.

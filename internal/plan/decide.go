@@ -34,7 +34,7 @@ type Object struct {
 	Holder Holder
 	// ContentDigest is the digest of the payload that is there, not what an annotation says of it.
 	ContentDigest string
-	// FileDigest is the digest of the routing.json that is there; "" for the others.
+	// FileDigest is the digest of the file that is there, of routing.json or of the first chunk of slot a; "" for the others.
 	FileDigest  string
 	Annotations map[string]string
 	// MetadataIntact says that labels and owner reference are as they shall be.

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+const planLong = `Say what would move if a manifest were applied: the exact share of the key space,
+what each backend gains and loses, from whom to whom, and what becomes of size and
+balance. Nothing is written.
+
+The manifest goes through what the API server and the operator would do with it, as
+in "build". It is compared with the ring that the cluster has published for the
+HashRing of its namespace and name, or with --from: a directory of published files,
+a snapshot file, or an older manifest.
+
+Without --features it is the ring of all backends, and the views of the features
+and of the declared sets of features where something else moves than there.
+
+Exit codes are those of kubectl diff: 0 nothing moves, whatever else changes; 1 keys
+move, or the ring is the first one; above 1 an error: 2 the command line is wrong,
+3 the plan could not be made, for example because the ring would not be published.`
+
+const planExample = `  # What would applying this manifest move?
+  kubectl hashring plan -f ring.yaml
+
+  # Against the manifest of the main branch, without a cluster
+  git show main:ring.yaml > old.yaml
+  kubectl hashring plan -f ring.yaml --from old.yaml
+
+  # In a script: go on only where no key moves
+  kubectl hashring plan -f ring.yaml && kubectl apply --server-side -f ring.yaml
+
+  # The 50 largest moves for readers that ask for a feature
+  kubectl hashring plan -f ring.yaml --features eu --pairs 50`
+
+// fromCluster is the value of --from for what the cluster has published.
+const fromCluster = "cluster"
+
+type planOptions struct {
+	streams     genericiooptions.IOStreams
+	manifest    manifestRef
+	from        string
+	features    []string
+	pairs       int
+	output      *formatFlag
+	config      *genericclioptions.ConfigFlags
+	configNames []string
+}
+
+func newPlanCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &planOptions{streams: streams}
+	cmd := &cobra.Command{
+		Use:     "plan -f FILE [--from PATH]",
+		Short:   "Say what would move if a manifest were applied",
+		Long:    planLong,
+		Example: planExample,
+		Args:    noArguments,
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.manifest.file, "filename", "f", "", "manifest of the HashRing, - for the standard input")
+	flags.StringVar(&o.manifest.name, "name", "", "which HashRing of the manifest, where it has several")
+	flags.StringVar(&o.from, "from", fromCluster, "what to compare with: cluster, or the path of a directory, a snapshot or a manifest")
+	flags.StringSliceVar(&o.features, "features", nil, "plan for readers with these features")
+	flags.IntVar(&o.pairs, "pairs", 10, "how many moves from one backend to another are listed, the largest first")
+	o.output = addFormat(cmd, "o", formatTable, formatJSON, formatYAML)
+	o.config, o.configNames = addConfigFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.check(cmd); err != nil {
+			return err
+		}
+		moves, err := o.run(cmd.Context())
+		switch {
+		case err != nil:
+			return &codeError{code: ExitPlanFailed, err: err}
+		case moves:
+			return &codeError{code: ExitMoves}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (o *planOptions) check(cmd *cobra.Command) error {
+	switch {
+	case o.manifest.file == "":
+		return usagef(cmd, "no manifest given: -f names the file, or - for the standard input")
+	case o.from == "":
+		return usagef(cmd, "--from is empty: it must be %s or a path", fromCluster)
+	case o.pairs < 0:
+		return usagef(cmd, "--pairs is %d, it must be at least 0", o.pairs)
+	}
+	if cmd.Flags().Changed("namespace") {
+		o.manifest.namespace = *o.config.Namespace
+	}
+	if o.from == fromCluster {
+		return nil
+	}
+	for _, name := range o.configNames {
+		if name != "namespace" && cmd.Flags().Changed(name) {
+			return usagef(cmd, "--%s is for a cluster: it cannot be used with --from %s", name, o.from)
+		}
+	}
+	return nil
+}
+
+// run prints the plan and says whether keys move.
+func (o *planOptions) run(ctx context.Context) (bool, error) {
+	if o.from == fromCluster {
+		namespace, err := configNamespace(o.config)
+		if err != nil {
+			return false, err
+		}
+		o.manifest.fallback = namespace
+	}
+	hashRing, err := o.manifest.load(ctx, o.streams.In)
+	if err != nil {
+		return false, err
+	}
+	before, err := o.before(ctx, hashRing)
+	if err != nil {
+		return false, err
+	}
+	after, err := planned(hashRing, before.ring)
+	if err != nil {
+		return false, err
+	}
+	report, err := comparison{before: before, after: after, features: o.features, pairs: o.pairs}.report()
+	if err != nil {
+		return false, err
+	}
+	return report.moves(), o.output.print(o.streams.Out, report, func(out io.Writer) { report.print(out, o.pairs) })
+}
+
+// planSide is a ring before or after the change.
+type planSide struct {
+	// ring is nil where there is none yet.
+	ring *ring.Ring
+	// origin is how messages call it.
+	origin string
+	// digest is that of the snapshot, bytes its length.
+	digest string
+	bytes  int
+	// addresses are the dial addresses of named backends; nil where the source does not tell.
+	addresses map[string]string
+}
+
+func newPlanSide(r *ring.Ring, origin string) *planSide {
+	return &planSide{ring: r, origin: origin, digest: r.Digest(), bytes: len(r.Snapshot())}
+}
+
+// planned builds what the operator would publish for a HashRing after the ring previous, which is nil where there is none.
+// V1 and V2 do not depend on it.
+func planned(hashRing *v1alpha1.HashRing, previous *ring.Ring) (*planSide, error) {
+	name := hashRing.Namespace + "/" + hashRing.Name
+	desired, err := plan.BuildFrom(hashRing.Spec, previous)
+	if err != nil {
+		return nil, fmt.Errorf("HashRing %s: %w", name, err)
+	}
+	built, err := desired.Ring.Open()
+	if err != nil {
+		return nil, fmt.Errorf("HashRing %s: %w", name, err)
+	}
+	side := newPlanSide(built, name)
+	side.addresses = desired.Addresses
+	return side, nil
+}
+
+// before returns the ring that is there now.
+func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (*planSide, error) {
+	if o.from == fromCluster {
+		src, err := newCluster(o.config, hashRing.Namespace, hashRing.Name)
+		if err != nil {
+			return nil, err
+		}
+		return readSide(ctx, src)
+	}
+	info, err := os.Stat(o.from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	if info.IsDir() {
+		return readSide(ctx, directory{o.from})
+	}
+	isSnapshot, err := looksLikeSnapshot(o.from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	if isSnapshot {
+		return readSide(ctx, snapshotFile{o.from})
+	}
+	older, err := manifestRef{file: o.from, name: hashRing.Name, namespace: hashRing.Namespace}.load(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	side, err := planned(older, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--from %s: %w", o.from, err)
+	}
+	side.origin = "manifest " + o.from
+	return side, nil
+}
+
+// readSide reads what is published. That nothing is, is no error: the plan is then for the first ring.
+func readSide(ctx context.Context, src source) (*planSide, error) {
+	p, err := src.read(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	from, err := p.open()
+	var unpublished *unpublishedError
+	if errors.As(err, &unpublished) {
+		return &planSide{origin: "nothing: " + unpublished.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	side := newPlanSide(from.ring, from.origin)
+	if from.revision > 0 {
+		side.origin += fmt.Sprintf(", revision %d", from.revision)
+	}
+	if from.file != nil {
+		side.addresses = from.file.Addresses
+	}
+	return side, nil
+}
+
+// looksLikeSnapshot tells a snapshot from a manifest by its first byte, which no text begins with.
+func looksLikeSnapshot(path string) (bool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(file, first); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.HasPrefix(ring.EmptySlot(), first), nil
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// print writes the ladder and the advice for people.
+func (r *SizeReport) print(out io.Writer) {
+	printf(out, "%s, wanted imbalance %s\n\n", r.Subject, imbalanceText(r.MaxImbalance))
+	rows(out, r.ladder)
+	left := 0
+	for _, rung := range r.Rungs {
+		if rung.Plain.MaxOverAverage == nil {
+			left++
+		}
+	}
+	if left > 0 {
+		them, is := "them", "are"
+		if left == 1 {
+			them, is = "it", "is"
+		}
+		printf(out, "%s of more than %d points %s only predicted: --measure-all builds %s too\n",
+			plural(left, "ring", "rings"), r.MeasuredPoints, is, them)
+	}
+	printf(out, "\n")
+	for _, a := range r.Advice {
+		printf(out, "%s: %s\n", a.Version, a.Message)
+	}
+}
+
+func (r *SizeReport) ladder(w io.Writer) {
+	printf(w, "\tRANDOM\tPLAIN (V2)\t\t\tTRIMMED (V3)\t\tTIES LOST\tSIZE IN\tFITS A\n")
+	printf(w, "POINTS\tMAX/AVG\tCV\tMAX/AVG\tMEASURED\tMAX/AVG\tMEASURED\tOF 32 BITS\tBYTES\tCONFIGMAP\n")
+	for _, s := range r.Rungs {
+		fits := "no"
+		if s.Plain.FitsConfigMap {
+			fits = "yes"
+		}
+		printf(w, "%d\t%.3f\t%s\t%.3f\t%s\t%.3f\t%s\t%s\t%d\t%s\n", s.PointsPerWeight,
+			s.PredictedMaxOverAverage, percent(s.PredictedCoefficientOfVariation, 2),
+			s.Plain.PredictedMaxOverAverage, s.Plain.measuredText(), s.Trimmed.PredictedMaxOverAverage, s.Trimmed.measuredText(),
+			countOf(s.PredictedCollisions), s.Plain.Bytes, fits)
+	}
+}
+
+func (s SizedRing) measuredText() string {
+	if s.MaxOverAverage == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", *s.MaxOverAverage)
+}
+
+// countOf prints an expected number: small ones with a decimal.
+func countOf(x float64) string {
+	if x < 100 {
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
+
+// csv writes the ladder as a table of numbers, those that were not measured empty.
+func (r *SizeReport) csv(out io.Writer) error {
+	w := csv.NewWriter(out)
+	lines := [][]string{{
+		"points_per_weight", "points", "predicted_cv", "predicted_max_over_avg", "predicted_collisions",
+		"plain_predicted_max_over_avg", "plain_max_over_avg", "plain_bytes", "plain_fits_configmap",
+		"trimmed_predicted_max_over_avg", "trimmed_max_over_avg", "trimmed_bytes", "trimmed_fits_configmap",
+	}}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	sized := func(s SizedRing) []string {
+		measured := ""
+		if s.MaxOverAverage != nil {
+			measured = number(*s.MaxOverAverage)
+		}
+		return []string{number(s.PredictedMaxOverAverage), measured, strconv.FormatUint(s.Bytes, 10), strconv.FormatBool(s.FitsConfigMap)}
+	}
+	for _, s := range r.Rungs {
+		line := []string{
+			strconv.Itoa(s.PointsPerWeight), strconv.FormatUint(s.Points, 10),
+			number(s.PredictedCoefficientOfVariation), number(s.PredictedMaxOverAverage), number(s.PredictedCollisions),
+		}
+		lines = append(lines, append(append(line, sized(s.Plain)...), sized(s.Trimmed)...))
+	}
+	return w.WriteAll(lines)
+}
