@@ -351,7 +351,7 @@ func checkPublication(ctx context.Context, r *v1alpha1.HashRing) {
 	cms := published(ctx, r)
 
 	var snapshot []byte
-	for chunk := 0; cms[routing.SlotA.ChunkFolder(chunk)].Annotations[v1alpha1.AnnotationDigest] != ""; chunk++ {
+	for chunk := 0; cms[routing.SlotA.ChunkFolder(chunk)] != nil; chunk++ { // A chunk that is not used is empty.
 		snapshot = append(snapshot, cms[routing.SlotA.ChunkFolder(chunk)].BinaryData[routing.SlotA.ChunkFileName(chunk)]...)
 	}
 	opened, err := plan.OpenSnapshot(snapshot)

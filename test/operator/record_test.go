@@ -60,7 +60,11 @@ func checkRecord(ctx context.Context, r *v1alpha1.HashRing, published *ring.Ring
 	Expect(err).NotTo(HaveOccurred())
 	again, err := ring.Build(opened.Config())
 	Expect(err).NotTo(HaveOccurred())
-	Expect(again.Snapshot()).To(Equal(published.Snapshot()), "the record gives other bytes")
+	want := again.Snapshot()
+	if published.Encoding() == ring.EncodingRecipe {
+		want = again.Recipe()
+	}
+	Expect(ring.Digest(want)).To(Equal(published.Digest()), "the record gives other bytes")
 }
 
 var _ = Describe("a record", func() {
