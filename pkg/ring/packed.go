@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"runtime"
-	"sort"
 	"unsafe"
 )
 
@@ -95,39 +94,6 @@ func (p *packed) heldBytes() int {
 	return len(p.directory) + len(p.overflow) + len(p.entries) + 4*len(p.guide)
 }
 
-// guideGroups is how many groups are between two positions of the guide: few enough that the place between them is guessed
-// to within a cache line or two, and so many that the guide stays in the fastest cache.
-const guideGroups = 8
-
-// guideEntries is from how many bytes of entries on a ring has a guide.
-const guideEntries = 1 << 20
-
-// setGuide makes the guide of points that have been checked, or packed by ourselves.
-func (p *packed) setGuide() {
-	if len(p.entries) < guideEntries {
-		return
-	}
-	groups := p.groups()
-	p.guide = make([]uint32, 0, groups/guideGroups+1)
-	for g := 0; g < groups; g += guideGroups {
-		base, _ := p.group(uint32(g) * groupBuckets)
-		p.guide = append(p.guide, base&^overflowMark)
-	}
-	p.guide = append(p.guide, p.points)
-	p.guideShift = p.shift + uint(bits.TrailingZeros(guideGroups*groupBuckets))
-}
-
-// guess returns the 64 bits about where the first point at or behind x is likely to be.
-//
-// A look-up reads the directory, and what it finds there says which entry to read. In a ring that does not fit into a cache
-// these are two waits, one after the other, unless something makes the processor fetch the entry meanwhile: reading it
-// where it is guessed to be does. In a ring of 20 million points that makes look-ups half as fast again.
-func (p *packed) guess(x uint32) uint64 {
-	k, within := x>>(p.guideShift&31), uint64(x&(1<<(p.guideShift&31)-1))
-	start, end := p.guide[k], p.guide[k+1]
-	return p.load((uint64(start) + uint64(end-start)*within>>(p.guideShift&31)) * uint64(p.width))
-}
-
 // load returns the 64 bits from bit on, of which the highest bit%8 are zero. It is the one place where bounds are not
 // checked, which makes a look-up a fifth faster: what Open has checked keeps every position below points, and behind the last
 // entry lies the slack.
@@ -185,9 +151,6 @@ func (p *packed) overflowBucket(base uint32, row uint64, b uint32) (start, end u
 	return start, end
 }
 
-// noEntries are bits that a guess hardly ever finds: to compare them with those is what keeps the guess from being left out.
-const noEntries = ^uint64(0)
-
 // find returns the position of the first point with hash >= x, which is 0 where there is none, because the ring is closed,
 // and its entry. The ring must have a point.
 func (p *packed) find(x uint32) (pos uint32, entry uint64) {
@@ -244,130 +207,4 @@ func (p *packed) findInLong(b uint32, low uint64) (pos uint32, entry uint64) {
 		bit += uint64(p.width)
 	}
 	return p.closed(start), p.entry(start)
-}
-
-// cursor walks over points in ring order and knows their hashes.
-type cursor struct {
-	p         *packed
-	pos       uint32 // of the point after the current one
-	bucket    uint32 // of the current point
-	bucketEnd uint32
-}
-
-// cursorFrom returns a cursor before the first point with hash >= x. The ring must have a point.
-func (p *packed) cursorFrom(x uint32) cursor {
-	pos, _ := p.find(x)
-	if pos == 0 {
-		return p.cursorAt(0, 0) // The search may have wrapped, and then the point is in none of the buckets behind x.
-	}
-	return p.cursorAt(pos, x>>p.shift)
-}
-
-// cursorAt returns a cursor before the point at pos, which lies in bucket b or behind it.
-func (p *packed) cursorAt(pos, b uint32) cursor {
-	_, end := p.bucket(b)
-	return cursor{p: p, pos: pos, bucket: b, bucketEnd: end}
-}
-
-// position returns where the point is that next returns.
-func (c *cursor) position() uint32 {
-	return c.p.closed(c.pos)
-}
-
-// next returns the next point; the caller counts them and stops in time.
-func (c *cursor) next() point {
-	if c.pos == c.p.points {
-		c.pos, c.bucket = 0, 0
-		_, c.bucketEnd = c.p.bucket(0)
-	}
-	for c.pos >= c.bucketEnd {
-		c.bucket++
-		_, c.bucketEnd = c.p.bucket(c.bucket)
-	}
-	entry := c.p.entry(c.pos)
-	c.pos++
-	return newPoint(c.bucket<<c.p.shift|uint32(entry>>c.p.ownerBits), int(entry&c.p.ownerMask))
-}
-
-// pack writes points, which are in ring order, as a directory and overflow rows. Entries are left to putEntries.
-func pack(points []point, l layout) packed {
-	p := packed{layout: l, directory: make([]byte, l.directoryBytes())}
-	i := 0
-	for group := range l.groups() {
-		base, counts := uint32(i), uint64(0)
-		for ; i < len(points); i++ {
-			bucket := points[i].hash() >> (l.shift & 31)
-			if bucket/groupBuckets != uint32(group) {
-				break
-			}
-			counts += 1 << (bucket % groupBuckets * 4)
-		}
-		if sumNibbles(counts) != uint32(i)-base {
-			counts = p.addRow(base, points[base:i]) // A bucket had too many, and carried over into its neighbour.
-			base |= overflowMark
-		}
-		binary.LittleEndian.PutUint32(p.directory[group*groupBytes:], base)
-		binary.LittleEndian.PutUint64(p.directory[group*groupBytes+4:], counts)
-	}
-	return p
-}
-
-// sumNibbles adds up the sixteen numbers of four bits.
-func sumNibbles(counts uint64) uint32 {
-	below, last := nibbles(counts, groupBuckets-1)
-	return below + last
-}
-
-// addRow writes a row of the overflow for a group of these points, of which the first stands at base, and returns its number.
-func (p *packed) addRow(base uint32, points []point) (row uint64) {
-	row = uint64(len(p.overflow) / rowBytes)
-	for k := range uint32(groupBuckets) {
-		end := sort.Search(len(points), func(i int) bool { return points[i].hash()>>p.shift%groupBuckets > k })
-		p.overflow = binary.LittleEndian.AppendUint32(p.overflow, base+uint32(end))
-	}
-	return row
-}
-
-// putEntries writes the entries of points into dst, which is zero and holds them and the slack.
-func (l layout) putEntries(dst []byte, points []point) {
-	const piece = 1 << 16 // a multiple of 64: a piece begins and ends between two words
-	parallel((len(points)+piece-1)/piece, func(k int) {
-		first := k * piece
-		l.putPiece(dst[first*int(l.width)/8:], points[first:min(first+piece, len(points))])
-	})
-	if len(points) > 0 {
-		at := uint64(len(points)) * uint64(l.width)
-		last := dst[at/8:]
-		binary.LittleEndian.PutUint64(last, binary.LittleEndian.Uint64(last)|l.newEntry(points[0])<<(at%8))
-	}
-}
-
-// newEntry returns the entry of a point.
-func (l layout) newEntry(p point) uint64 {
-	return uint64(p.hash())&(1<<l.shift-1)<<l.ownerBits | uint64(p.backend())
-}
-
-func (l layout) putPiece(dst []byte, points []point) {
-	word, filled := uint64(0), uint(0)
-	for _, q := range points {
-		entry := l.newEntry(q)
-		word |= entry << (filled & 63)
-		if filled += l.width; filled >= 64 {
-			binary.LittleEndian.PutUint64(dst, word)
-			dst = dst[8:]
-			filled -= 64
-			word = entry >> ((l.width - filled) & 63)
-		}
-	}
-	for ; word != 0; word >>= 8 {
-		dst[0] = byte(word)
-		dst = dst[1:]
-	}
-}
-
-// PackedBytes returns how many bytes the points of a ring take in a snapshot. It leaves out the rows of overfull buckets,
-// which are less than one percent for addresses and names that nobody made up to collide.
-func PackedBytes(points uint32, backends int) uint64 {
-	l := newLayout(points, backends)
-	return pointsHeader + uint64(l.directoryBytes()) + l.entryBytes()
 }
