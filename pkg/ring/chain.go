@@ -8,9 +8,6 @@ import (
 	"math/bits"
 )
 
-// Hash returns the position of a key on the ring: its CRC-32 (IEEE).
-func Hash(key []byte) uint32 { return crc32.ChecksumIEEE(key) }
-
 // FixedPoint is the CRC-32 of a hash input whose chain stays where it starts: such a backend has one point at any weight
 // under V1 and V2.
 const FixedPoint uint32 = 0x6dd90a9d
@@ -128,20 +125,6 @@ func advance4(l *[interleave]lane, n uint32) {
 		l[0].hashes[i], l[1].hashes[i], l[2].hashes[i], l[3].hashes[i] = h0, h1, h2, h3
 	}
 	l[0].hash, l[1].hash, l[2].hash, l[3].hash = h0, h1, h2, h3
-}
-
-// slicing holds the tables of a CRC over four bytes at once: slicing[k][b] is byte b followed by k zero bytes.
-var slicing = makeSlicing()
-
-func makeSlicing() (t [4][256]uint32) {
-	t[0] = *crc32.MakeTable(crc32.IEEE)
-	for k := 1; k < len(t); k++ {
-		for b := range t[k] {
-			v := t[k-1][b]
-			t[k][b] = v>>8 ^ t[0][v&0xff]
-		}
-	}
-	return t
 }
 
 // crcWord passes the word x, already combined with the register, through the register.
