@@ -57,7 +57,7 @@ func TestAdmitFillsInDefaults(t *testing.T) {
 			"algorithm":   map[string]any{"version": "V2", "pointsPerWeight": int64(160), "weightUnit": int64(1)},
 			"identity":    "Address",
 			"backends":    []any{map[string]any{"name": "c01", "address": "10.0.0.1", "port": int64(8080), "weight": int64(1)}},
-			"publication": map[string]any{"minInterval": "5s"},
+			"publication": map[string]any{"minInterval": "5s", "chunks": int64(1), "encoding": "Auto"},
 		},
 	}
 	if diff := cmp.Diff(want, obj.Object); diff != "" {
