@@ -74,7 +74,7 @@ const (
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.
 //
-// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias;ImbalanceOverLimit;FieldWithoutEffect
+// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias;ImbalanceOverLimit;FieldWithoutEffect;LargeRecipe
 type WarningReason string
 
 const (
@@ -98,4 +98,8 @@ const (
 	// WarningFieldWithoutEffect means that spec sets fields which the algorithm version has no use for. The message names
 	// them. Another version, or removing them, mends it.
 	WarningFieldWithoutEffect WarningReason = "FieldWithoutEffect"
+
+	// WarningLargeRecipe means that the ring is published as a recipe of more points than readers build by default. They keep
+	// the ring that they have unless they are told to build more. Fewer points, or encoding Points, mend it as well.
+	WarningLargeRecipe WarningReason = "LargeRecipe"
 )

@@ -167,8 +167,8 @@ type Balance struct {
 	// +kubebuilder:validation:MaxLength=32
 	CoefficientOfVariation string `json:"coefficientOfVariation"`
 
-	// predicted is the coefficient of variation that a ring of this size and weights has on average, in the same form. A
-	// figure far above it hints at an oddity that a warning explains.
+	// predicted is the coefficient of variation that a ring of this size and weights has on average before anything is
+	// trimmed, in the same form. A figure far above it hints at an oddity that a warning explains; V3 is far below it.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Predicted string `json:"predicted"`

@@ -54,8 +54,8 @@ type HashRingList struct {
 // +kubebuilder:validation:XValidation:rule="self.identity != 'NGINX' || !has(self.backends) || self.backends.all(b, !b.address.contains(':') || b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.contains(':') && !b.address.startsWith('['), 'with identity NGINX, backends[%d].address must be an IPv4 address, an IPv6 address in brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
 // +kubebuilder:validation:XValidation:rule="self.identity != 'Name' || !has(self.backends) || self.backends.all(b, !b.address.startsWith('['))",fieldPath=".backends",messageExpression="self.backends.transformList(i, b, b.address.startsWith('['), 'with identity Name, backends[%d].address must be an IP address without brackets or a DNS name; backend %s has %s'.format([i, b.name, b.address]))[0]"
 // +kubebuilder:validation:XValidation:rule="self.identity == 'NGINX' || !has(self.backends) || self.backends.all(b, has(b.port))",fieldPath=".backends",reason=FieldValueRequired,messageExpression="self.backends.transformList(i, b, !has(b.port), 'with identity %s, backends[%d].port must be set; backend %s has none'.format([self.identity, i, b.name]))[0]"
-// +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || self.algorithm.version != 'V3' || (has(self.views) && self.views == 'Listed') || !has(self.features) || self.features.size() <= 6",fieldPath=".views",messageExpression="'with version V3 and views All, features must have at most 6 items, which make 64 views; got %d: set views to Listed and name the views in viewList'.format([self.features.size()])"
-// +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.size() == 0 || (has(self.views) && self.views == 'Listed')",fieldPath=".viewList",reason=FieldValueForbidden,messageExpression="'viewList is read with views Listed only; views is All, viewList has %d items'.format([self.viewList.size()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || self.algorithm.version != 'V3' || (has(self.views) && self.views == 'Listed') || !has(self.features) || self.features.size() <= 6",fieldPath=".views",messageExpression="'with version V3 and views %s, features must have at most 6 items, which make 64 views; got %d: set views to Listed and name the views in viewList'.format([has(self.views) ? self.views : 'absent, which means All', self.features.size()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.size() == 0 || (has(self.views) && self.views == 'Listed')",fieldPath=".viewList",reason=FieldValueForbidden,messageExpression="'viewList is read with views Listed only; views is %s, viewList has %d items'.format([has(self.views) ? self.views : 'absent, which means All', self.viewList.size()])"
 // +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.all(v, v.all(n, has(self.features) && self.features.exists(f, f.name == n)))",fieldPath=".viewList",messageExpression="self.viewList.transformList(i, v, !v.all(n, has(self.features) && self.features.exists(f, f.name == n)), 'viewList[%d] names %s, which is not among features'.format([i, v.filter(n, !has(self.features) || !self.features.exists(f, f.name == n))[0]]))[0]"
 // +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.all(v, self.viewList.exists_one(w, sets.equivalent(v, w)))",fieldPath=".viewList",messageExpression="self.viewList.transformList(i, v, !self.viewList.exists_one(w, sets.equivalent(v, w)), 'viewList[%d] is a set of features that is there twice: %s'.format([i, v.join(', ')]))[0]"
 type HashRingSpec struct {
@@ -128,7 +128,7 @@ type Algorithm struct {
 
 	// pointsPerWeight is the number of points on the ring for each unit of a backend's weight, 1 to 100000, default 160;
 	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. V3 balances by
-	// trimming: 40 are plenty for it. A change moves the share that the added or removed points own: from 160 to 80 nearly
+	// trimming: 40 are plenty for it, and it takes 1048576 points in all. A change moves the share that the added or removed points own: from 160 to 80 nearly
 	// half of the key space.
 	// +optional
 	// +default=160
@@ -153,8 +153,7 @@ type Algorithm struct {
 	// edit. A change of it moves the arcs of the points that are trimmed or given back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$`
-	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$') || (double(self.replace('%', '')) >= 0.0001 && double(self.replace('%', '')) <= 100.0)`,messageExpression="'maxImbalance must be 0.0001% to 100%; got ' + self"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$') && double(self.replace('%', '')) >= 0.0001 && double(self.replace('%', '')) <= 100.0`,messageExpression="'maxImbalance must be a percentage from 0.0001% to 100% with at most 4 decimals, such as 0.5%; got ' + self"
 	MaxImbalance string `json:"maxImbalance,omitempty"`
 }
 
@@ -311,7 +310,7 @@ type Publication struct {
 	// encoding is how the snapshot is written: Points, with every point of the ring, which readers search as they are;
 	// Recipe, without the points, which readers build again and check; or Auto (the default): Points while that fits into
 	// the chunks, otherwise Recipe. Points takes 3 to 4 bytes a point, up to about 5.5 million points in 16 chunks; Recipe
-	// takes none, and is for rings of up to 268435456 points, for which each reader needs time and memory. A change gives
+	// takes none, and is for rings of up to 268435456 points, with V3 1048576, for which each reader needs time and memory. A change gives
 	// the snapshot another digest and with that the ring a new revision; it has no effect on placement.
 	// +optional
 	// +default="Auto"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,8 @@ type ViewReport struct {
 	Backends int           `json:"backends"`
 	Points   int           `json:"points"`
 	Balance  BalanceReport `json:"balance"`
+	// Trimmed says that a V3 ring is trimmed for this set of features; others are answered from the ring as it is.
+	Trimmed bool `json:"trimmed,omitempty"`
 }
 
 // BackendReport is one backend. Shares are fractions of the key space with nine decimals.
@@ -125,7 +128,11 @@ func inspect(from *opened, view *ring.View, features []string) *InspectReport {
 	}
 	if len(features) > 0 {
 		stats := view.Stats()
-		report.View = &ViewReport{Features: features, Backends: stats.Backends, Points: stats.Points, Balance: describeBalance(stats)}
+		features = slices.Compact(slices.Sorted(slices.Values(features)))
+		report.View = &ViewReport{
+			Features: features, Backends: stats.Backends, Points: stats.Points, Balance: describeBalance(stats),
+			Trimmed: slices.ContainsFunc(from.ring.Views(), func(set []string) bool { return slices.Equal(set, features) }),
+		}
 	}
 	shares, points := view.Shares(), view.PointCounts()
 	weights := 0.0
@@ -174,8 +181,12 @@ func (r *InspectReport) print(out io.Writer) {
 	printf(out, "\n")
 	rows(out, func(w io.Writer) { r.Snapshot.Balance.table(w, "BALANCE") })
 	if r.View != nil {
-		printf(out, "\nView %s: %s, %s\n", strings.Join(r.View.Features, ","),
-			plural(r.View.Backends, "backend", "backends"), plural(r.View.Points, "point", "points"))
+		untrimmed := ""
+		if len(r.Snapshot.Views) > 0 && !r.View.Trimmed {
+			untrimmed = ", not declared and so not trimmed"
+		}
+		printf(out, "\nView %s: %s, %s%s\n", strings.Join(r.View.Features, ","),
+			plural(r.View.Backends, "backend", "backends"), plural(r.View.Points, "point", "points"), untrimmed)
 		rows(out, func(w io.Writer) { r.View.Balance.table(w, "BALANCE") })
 	}
 	printf(out, "\n")

@@ -46,10 +46,10 @@ func outputNames() []string {
 type outputDir struct {
 	path string
 	held map[string][]byte
-	// generation is that of the routing file that was held, digest that of the ring it names; 0 and "" where there is none, or
+	// generation is that of the routing file that was held, stable what it says of the ring; zero where there is none, or
 	// none that counts.
 	generation int64
-	digest     string
+	stable     routing.Reference
 }
 
 // openOutputDir reads what is there and, unless forced, refuses to replace anything that was not built for this ring.
@@ -94,18 +94,21 @@ func (d *outputDir) recognise(ref plan.Ref) error {
 	case file.UID != "":
 		return fmt.Errorf("%s was published by a cluster, for the HashRing of UID %s", path, file.UID)
 	}
-	d.generation, d.digest = file.Generation, file.Stable.Digest
+	d.generation, d.stable = file.Generation, file.Stable
 	return nil
 }
 
 // previous returns the ring that was built for the same HashRing before, nil where it is not there
 // any more.
 func (d *outputDir) previous() *ring.Ring {
-	snapshot := d.held[routing.SlotA.FileName()]
-	if ring.Digest(snapshot) != d.digest {
+	var snapshot []byte
+	for _, name := range d.stable.Files() {
+		snapshot = append(snapshot, d.held[name]...)
+	}
+	if ring.Digest(snapshot) != d.stable.Digest {
 		return nil
 	}
-	r, err := ring.Open(snapshot)
+	r, err := plan.OpenSnapshot(snapshot)
 	if err != nil {
 		return nil
 	}

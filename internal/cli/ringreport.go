@@ -169,10 +169,10 @@ func (r RingReport) header(w io.Writer) {
 // pointsText says how many points there are, and what they are trimmed to.
 func pointsText(a AlgorithmReport) string {
 	if a.WeightUnit == 0 {
-		return fmt.Sprintf("%d points for each unit of weight", a.PointsPerWeight)
+		return plural(a.PointsPerWeight, "point", "points") + " for each unit of weight"
 	}
-	return fmt.Sprintf("%d points for a weight of %d, trimmed to %s above the share",
-		a.PointsPerWeight, a.WeightUnit, plan.FormatImbalance(uint32(math.Round(a.MaxImbalance*1_000_000))))
+	return fmt.Sprintf("%s for a weight of %d, trimmed to %s above the share",
+		plural(a.PointsPerWeight, "point", "points"), a.WeightUnit, plan.FormatImbalance(uint32(math.Round(a.MaxImbalance*1_000_000))))
 }
 
 // table prints the balance beside what theory expects.

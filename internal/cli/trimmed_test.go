@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -81,4 +82,28 @@ func TestBuildWarnsOfTheSpec(t *testing.T) {
 	workdir(t, map[string]string{"v2.yaml": strings.Replace(trimmedManifest, "version: V3, pointsPerWeight: 40, weightUnit: 500", "version: V2, pointsPerWeight: 1", 1)})
 	wantContains(t, succeed(t, "", "build", "-f", "v2.yaml", "-o", "v2"),
 		"warning: FieldWithoutEffect: spec.algorithm.maxImbalance: set, and without effect with version V2")
+}
+
+// TestBuildAgainTrimsChunks: the ring before is found in all chunks of it.
+func TestBuildAgainTrimsChunks(t *testing.T) {
+	manifest := strings.Replace(trimmedManifest, "pointsPerWeight: 40, weightUnit: 500", "pointsPerWeight: 100000, weightUnit: 500", 1) +
+		"  publication: {chunks: 3, encoding: Points}\n"
+	workdir(t, map[string]string{"trimmed.yaml": manifest})
+	succeed(t, "", "build", "-f", "trimmed.yaml", "-o", "trimmed")
+	replace(t, "trimmed.yaml", "port: 8080, weight: 500", "port: 8080, weight: 501")
+	var planned struct {
+		After struct {
+			Snapshot struct {
+				Digest string `json:"digest"`
+			} `json:"snapshot"`
+		} `json:"after"`
+	}
+	out := run(t, "", "plan", "-f", "trimmed.yaml", "--from", "trimmed", "-o", "json")
+	if err := json.Unmarshal([]byte(out.out), &planned); err != nil || out.code != ExitMoves {
+		t.Fatal(err)
+	}
+	succeed(t, "", "build", "-f", "trimmed.yaml", "-o", "trimmed")
+	if text := read(t, "trimmed/routing.json"); !strings.Contains(text, planned.After.Snapshot.Digest) || !strings.Contains(text, `"chunks":`) {
+		t.Errorf("planned was %s, written is %s", planned.After.Snapshot.Digest, text)
+	}
 }

@@ -104,7 +104,7 @@ func TestAdmitRefuses(t *testing.T) {
 		"unknown field in a list":  {`backends: [{name: a, address: 10.0.0.1, port: 1, wieght: 2}]`, "spec.backends[0].wieght: unknown field"},
 		"V1 with 40 points":        {"algorithm: {version: V1, pointsPerWeight: 40}" + one, "pointsPerWeight must be 160 with version V1, as in NGINX; got 40"},
 		"V2 with a unit":           {"algorithm: {weightUnit: 625}" + one, "weightUnit must be 1 with version V2, whose points it would not divide; got 625"},
-		"no imbalance":             {"algorithm: {version: V3, maxImbalance: 0%}" + one, "maxImbalance must be 0.0001% to 100%; got 0%"},
+		"no imbalance":             {"algorithm: {version: V3, maxImbalance: 0%}" + one, "maxImbalance must be a percentage from 0.0001% to 100% with at most 4 decimals, such as 0.5%; got 0%"},
 		"an undeclared view":       {"views: Listed\nviewList: [[eu]]" + one, "viewList[0] names eu, which is not among features"},
 		"a view twice in a list":   {"features: [{name: a, selector: {matchLabels: {a: b}}}, {name: b, selector: {matchLabels: {a: c}}}]\nviews: Listed\nviewList: [[a, b], [b, a]]" + one, "viewList[0] is a set of features that is there twice: a, b"},
 		"a feature twice":          {"features: [{name: a, selector: {matchLabels: {a: b}}}]\nviews: Listed\nviewList: [[a, a]]" + one, `spec.viewList[0][1]: Duplicate value: "a"`},

@@ -292,7 +292,7 @@ func TestTooLargeIsRefusedBeforeTrimming(t *testing.T) {
 	s.Publication.Encoding = v1alpha1.EncodingAuto
 	s.Algorithm.PointsPerWeight = 257
 	_, err = plan.Build(s)
-	if err == nil || !strings.Contains(err.Error(), "has 1052672 points, at most 1048576 are built: spec.algorithm.pointsPerWeight 256 would fit") {
+	if err == nil || !strings.Contains(err.Error(), "has 1052672 points, at most 1048576 are trimmed, which V3 does: spec.algorithm.pointsPerWeight 256 would fit") {
 		t.Error(err)
 	}
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {

@@ -5,6 +5,8 @@ package plan_test
 import (
 	"bytes"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -288,6 +290,52 @@ func TestProposedChunksFit(t *testing.T) {
 		s.Publication.Chunks--
 		if _, err := plan.Build(s); err == nil {
 			t.Errorf("%d points: one chunk less than the proposed %d is enough", pointsPerWeight, proposed)
+		}
+	}
+}
+
+// TestRecordsFit: what a record cannot hold is refused, however many chunks there are.
+func TestRecordsFit(t *testing.T) {
+	s := spec(4096)
+	s.Identity, s.Publication.Chunks = v1alpha1.IdentityNGINX, v1alpha1.MaxChunks
+	for i := range s.Backends {
+		s.Backends[i].Address = strings.Repeat("cache-", 40) + strconv.Itoa(i) + ".example"
+		s.Backends[i].Port = ptr.To[int32](80)
+	}
+	s.Algorithm.PointsPerWeight = 1
+	_, err := plan.Build(s)
+	want := "its record at most 1048576: fewer backends, shorter names or fewer views would fit"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for i := range s.Backends {
+		s.Backends[i].Address = strings.Repeat("cache-", 38) + strconv.Itoa(i) + ".example"
+	}
+	if _, err := plan.Build(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargeRecipesWarn: readers refuse by default what the operator publishes.
+func TestLargeRecipesWarn(t *testing.T) {
+	for points, want := range map[int32]int{ring.DefaultMaxPoints / 700: 0, ring.DefaultMaxPoints/700 + 1: 1} {
+		s := spec(7)
+		s.Algorithm.PointsPerWeight = 100
+		for i := range s.Backends {
+			s.Backends[i].Weight = ptr.To(points)
+		}
+		d, err := plan.Build(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		large := 0
+		for _, w := range d.Ring.Warnings() {
+			if w.Reason == v1alpha1.WarningLargeRecipe && strings.Contains(w.Message, "by default refuse more than 67108864: --max-points") {
+				large++
+			}
+		}
+		if large != want {
+			t.Errorf("%d points: warnings %+v", d.Ring.PointCount(), d.Ring.Warnings())
 		}
 	}
 }

@@ -24,6 +24,9 @@ type Record struct {
 	Recipe []byte
 }
 
+// MaxRecipeBytes is how large a recipe can be: a record holds it in base64, and etcd takes objects of 1.5 MiB.
+const MaxRecipeBytes = 1 << 20
+
 // Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is the digest of
 // the recipe, FileDigest that of the published snapshot.
 type Recorded struct {
@@ -77,7 +80,7 @@ func Sources(s v1alpha1.HashRingStatus, seen Observation) []Source {
 			before = append(before, source)
 		}
 	}
-	if seen.SlotA.FileDigest == digest {
+	if seen.SlotA.intact() && seen.SlotA.Annotations[v1alpha1.AnnotationDigest] == digest {
 		same = append(same, Source{Digest: digest})
 	}
 	return append(same, before...)

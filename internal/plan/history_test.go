@@ -115,7 +115,7 @@ func TestSources(t *testing.T) {
 		"records alone":           {v1alpha1.HashRingStatus{}, "", []plan.Recorded{recorded(2, "two"), recorded(3, "three")}, "r3 r2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen := plan.Observation{SlotA: plan.Object{FileDigest: row.slot}, History: row.history}
+			seen := plan.Observation{SlotA: plan.Object{Annotations: map[string]string{v1alpha1.AnnotationDigest: row.slot}}, History: row.history}
 			var got []string
 			for _, source := range plan.Sources(row.status, seen) {
 				if source.Record == nil {

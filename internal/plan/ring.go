@@ -166,12 +166,27 @@ func BuildRing(q Request) (*Ring, error) {
 		recipe: built.Recipe(), algorithm: built.Algorithm(), backends: built.Len(), points: built.PointCount(),
 		stats: built.Stats(), views: ViewBalances(built),
 	}
+	if size := len(r.recipe); size > MaxRecipeBytes {
+		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge,
+			"backends, parameters and trims of the ring take %d bytes, its record at most %d: fewer backends, shorter names or fewer views would fit",
+			size, MaxRecipeBytes)
+	}
 	r.encode(q, built.Snapshot())
 	if size := uint64(len(r.snapshot)); size > q.budget() {
 		return nil, tooLarge(q, uint64(r.points), size)
 	}
-	r.digest, r.warnings = ring.Digest(r.snapshot), Warnings(built, r.views)
+	r.digest, r.warnings = ring.Digest(r.snapshot), append(r.largeRecipe(), Warnings(built, r.views)...)
 	return r, nil
+}
+
+// largeRecipe warns of a recipe that readers refuse unless they are told otherwise.
+func (r *Ring) largeRecipe() []v1alpha1.Warning {
+	if r.encoding != v1alpha1.EncodingRecipe || r.points <= ring.DefaultMaxPoints {
+		return nil
+	}
+	return []v1alpha1.Warning{{Reason: v1alpha1.WarningLargeRecipe, Message: fmt.Sprintf(
+		"readers build %d points from the recipe, and by default refuse more than %d: --max-points of the agent, or Options.MaxPoints of pkg/ringclient, raises that",
+		r.points, ring.DefaultMaxPoints)}}
 }
 
 // encode chooses the snapshot.

@@ -23,8 +23,12 @@ func tooManyPoints(q Request, points uint64) error {
 	}); proposal != "" {
 		fits = proposal
 	}
-	return refusef(v1alpha1.ReasonSnapshotTooLarge, "the ring of %d backends has %d points, at most %d are built: %s would fit",
-		len(q.Config.Backends), points, limit, fits)
+	what := "are built"
+	if q.Config.Algorithm.Version == ring.V3 {
+		what = "are trimmed, which V3 does"
+	}
+	return refusef(v1alpha1.ReasonSnapshotTooLarge, "the ring of %d backends has %d points, at most %d %s: %s would fit",
+		len(q.Config.Backends), points, limit, what, fits)
 }
 
 // tooLarge refuses a snapshot that does not fit into the ConfigMaps that spec allows, and says what would fit.

@@ -89,13 +89,19 @@ func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.
 	return data.Recipe, nil
 }
 
+// readSlot puts the chunks of slot a together until they are the snapshot that was seen.
 func (p *Publisher) readSlot(ctx context.Context, r *v1alpha1.HashRing, digest string) ([]byte, error) {
-	cm := &corev1.ConfigMap{}
-	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: plan.SlotName(r.Name, routing.SlotA)}, cm); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if snapshot := cm.BinaryData[routing.SlotA.FileName()]; ring.Digest(snapshot) == digest {
-		return snapshot, nil
+	var snapshot []byte
+	for chunk := range v1alpha1.MaxChunks {
+		cm := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: r.Namespace, Name: plan.ChunkName(r.Name, routing.SlotA, chunk)}
+		if err := p.Live.Get(ctx, key, cm); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		snapshot = append(snapshot, cm.BinaryData[routing.SlotA.ChunkFileName(chunk)]...)
+		if ring.Digest(snapshot) == digest {
+			return snapshot, nil
+		}
 	}
 	return nil, nil
 }
@@ -135,7 +141,7 @@ func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, seen 
 	switch now := describeRecord(r, old); {
 	case now.Holder != plan.Ours:
 		return &TakenError{Kind: "ControllerRevision", Namespace: r.Namespace, Name: want.Name}
-	case now.MetadataIntact && !decidedOn:
+	case now.MetadataIntact && !decidedOn && now.Revision == want.Revision:
 		return exists // The cache is behind, and so is the decision.
 	case !now.Holds(want):
 		// Its data cannot be changed. That it has others means that somebody made it by hand: what is published has a number

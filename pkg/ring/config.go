@@ -258,7 +258,8 @@ func (t *table) setPoints(limit uint64) error {
 		points += t.algorithm.quota(w)
 	}
 	if points > limit {
-		return &TooManyPointsError{Points: points, Limit: limit, Weight: weight}
+		unit := uint64(max(t.algorithm.WeightUnit, 1))
+		return &TooManyPointsError{Points: points, Limit: limit, Weight: (weight + unit - 1) / unit}
 	}
 	for i := range t.ids {
 		t.points += t.chainPoints(i)

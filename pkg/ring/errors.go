@@ -47,7 +47,8 @@ type TooManyPointsError struct {
 	Points uint64
 	// Limit is what it may ask for: Config.MaxPoints or its default.
 	Limit uint64
-	// Weight is the sum of the weights, so that Limit / Weight is the largest number of points for each unit that fits.
+	// Weight is the sum of the weights, with V3 in its units, so that Limit / Weight is about the largest number of points for
+	// each unit that fits.
 	Weight uint64
 }
 

@@ -42,6 +42,15 @@ func (e *UnknownFeatureError) Error() string {
 // a copy of them, which takes the time to walk over the ring, while the copies of a ring's views take no more memory than
 // half of its points; HeldBytes tells how much a view holds. The error is an [UnknownFeatureError].
 func (r *Ring) View(features ...string) (*View, error) {
+	v, err := r.TransientView(features...)
+	if err == nil {
+		v.materialise()
+	}
+	return v, err
+}
+
+// TransientView is [Ring.View] for a view that is not kept: it never copies points.
+func (r *Ring) TransientView(features ...string) (*View, error) {
 	v := &View{ring: r, members: slices.Clone(r.placed), points: &r.packed}
 	set := uint64(0)
 	for _, name := range features {
@@ -60,7 +69,6 @@ func (r *Ring) View(features ...string) (*View, error) {
 	}
 	v.size, v.zones = v.members.count(), v.countZones()
 	v.whole = v.size == r.placed.count()
-	v.materialise()
 	return v, nil
 }
 

@@ -57,12 +57,7 @@ func (s *State) Ring() *ring.Ring { return s.loaded.ring }
 // BytesHeld returns about how many bytes of memory the state keeps: the snapshot, the points that were built for a recipe,
 // the addresses and the cached views.
 func (s *State) BytesHeld() int64 {
-	r := s.loaded.ring
-	held := int64(len(r.Snapshot())) + s.addressBytes + s.loaded.views.bytes()
-	if r.Encoding() == ring.EncodingRecipe {
-		held += int64(ring.PackedBytes(uint32(r.PointCount()), r.Len()))
-	}
-	return held
+	return int64(s.loaded.ring.HeldBytes()) + s.addressBytes + s.loaded.views.bytes()
 }
 
 // setAddresses fills in the dial addresses that routing.json gives. Without any, an identity that is an address is dialled

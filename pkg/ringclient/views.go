@@ -10,7 +10,7 @@ import (
 )
 
 // MaxCachedViews is how many views of one ring are kept, beside that of all backends. A lookup in a view beyond that
-// builds the view for itself: it answers the same and costs a bit for every backend.
+// builds the view for itself: it answers the same and costs a bit for every backend, with V3 a bit for every point.
 const MaxCachedViews = 256
 
 // A set of features is one word, a bit for each.
@@ -68,7 +68,11 @@ func (c *viewCache) build(set uint64) (*ring.View, error) {
 			features = append(features, name)
 		}
 	}
-	built, err := c.ring.View(features...)
+	view := c.ring.View
+	if len(*c.kept.Load()) >= MaxCachedViews {
+		view = c.ring.TransientView
+	}
+	built, err := view(features...)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +92,11 @@ func (c *viewCache) build(set uint64) (*ring.View, error) {
 	}
 }
 
-// bytes returns about how much memory the views take: a bit for every backend in each.
+// bytes returns how much memory the views take.
 func (c *viewCache) bytes() int64 {
-	return int64(1+len(*c.kept.Load())) * int64(c.ring.Len()+7) / 8
+	n := c.whole.HeldBytes()
+	for _, v := range *c.kept.Load() {
+		n += v.HeldBytes()
+	}
+	return int64(n)
 }

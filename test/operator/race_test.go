@@ -28,9 +28,10 @@ var _ = Describe("two writers", func() {
 		r.Spec.Algorithm.Version = version
 		history := watchRouting(ctx, r)
 		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished) // So that there are two publications at the least.
 		last := 0
 		for range 25 {
-			last = 3 + rand.IntN(30)
+			last = 4 + rand.IntN(30)
 			edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(last) })
 		}
 		got := settled(ctx, r, v1alpha1.ReasonRingPublished)

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -129,6 +130,12 @@ var _ = Describe("a record", func() {
 		Entry("takes its owner", func(ctx context.Context, record *appsv1.ControllerRevision) {
 			record.OwnerReferences = nil
 			Expect(admin.Update(ctx, record)).To(Succeed())
+		}),
+		Entry("gives it another number, and then loses a slot", func(ctx context.Context, record *appsv1.ControllerRevision) {
+			record.Revision = 7
+			Expect(admin.Update(ctx, record)).To(Succeed())
+			slot := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: "mended-a"}}
+			Expect(admin.Delete(ctx, slot)).To(Succeed())
 		}),
 		Entry("puts another in its place", func(ctx context.Context, record *appsv1.ControllerRevision) {
 			Expect(admin.Delete(ctx, record)).To(Succeed())

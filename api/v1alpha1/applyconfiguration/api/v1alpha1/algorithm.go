@@ -21,7 +21,7 @@ type AlgorithmApplyConfiguration struct {
 	Version *apiv1alpha1.AlgorithmVersion `json:"version,omitempty"`
 	// pointsPerWeight is the number of points on the ring for each unit of a backend's weight, 1 to 100000, default 160;
 	// V1 takes 160 only. More points balance better and make the snapshot larger, by 3 to 4 bytes a point. V3 balances by
-	// trimming: 40 are plenty for it. A change moves the share that the added or removed points own: from 160 to 80 nearly
+	// trimming: 40 are plenty for it, and it takes 1048576 points in all. A change moves the share that the added or removed points own: from 160 to 80 nearly
 	// half of the key space.
 	PointsPerWeight *int32 `json:"pointsPerWeight,omitempty"`
 	// weightUnit is the weight that gets pointsPerWeight points, 1 to 1000000, default 1: a backend has pointsPerWeight ×

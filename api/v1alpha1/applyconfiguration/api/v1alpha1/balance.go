@@ -15,8 +15,8 @@ type BalanceApplyConfiguration struct {
 	// coefficientOfVariation is the standard deviation of the backends' shares relative to what their weights ask for, in
 	// percent with two decimals, such as "7.90%".
 	CoefficientOfVariation *string `json:"coefficientOfVariation,omitempty"`
-	// predicted is the coefficient of variation that a ring of this size and weights has on average, in the same form. A
-	// figure far above it hints at an oddity that a warning explains.
+	// predicted is the coefficient of variation that a ring of this size and weights has on average before anything is
+	// trimmed, in the same form. A figure far above it hints at an oddity that a warning explains; V3 is far below it.
 	Predicted *string `json:"predicted,omitempty"`
 	// worstView is the one of the views that a V3 ring is trimmed for whose busiest backend is the furthest above its share;
 	// absent with V1 and V2.

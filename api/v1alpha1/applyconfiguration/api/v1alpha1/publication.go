@@ -25,7 +25,7 @@ type PublicationApplyConfiguration struct {
 	// encoding is how the snapshot is written: Points, with every point of the ring, which readers search as they are;
 	// Recipe, without the points, which readers build again and check; or Auto (the default): Points while that fits into
 	// the chunks, otherwise Recipe. Points takes 3 to 4 bytes a point, up to about 5.5 million points in 16 chunks; Recipe
-	// takes none, and is for rings of up to 268435456 points, for which each reader needs time and memory. A change gives
+	// takes none, and is for rings of up to 268435456 points, with V3 1048576, for which each reader needs time and memory. A change gives
 	// the snapshot another digest and with that the ring a new revision; it has no effect on placement.
 	Encoding *apiv1alpha1.Encoding `json:"encoding,omitempty"`
 }
