@@ -114,7 +114,12 @@ func (c *sizeChart) addPredictions() error {
 	} {
 		var line plotter.XYs
 		for _, p := range c.curves {
-			line = append(line, plotter.XY{X: p.points, Y: max(curve.of(p), c.lowest)})
+			if y := curve.of(p); !math.IsNaN(y) {
+				line = append(line, plotter.XY{X: p.points, Y: max(y, c.lowest)})
+			}
+		}
+		if len(line) == 0 {
+			continue
 		}
 		l, err := plotter.NewLine(line)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
 // print writes the ladder and the advice for people.
@@ -15,7 +17,7 @@ func (r *SizeReport) print(out io.Writer) {
 	rows(out, r.ladder)
 	left := 0
 	for _, rung := range r.Rungs {
-		if rung.Plain.MaxOverAverage == nil {
+		if rung.Plain.MaxOverAverage == nil && !rung.Plain.Refused {
 			left++
 		}
 	}
@@ -27,10 +29,29 @@ func (r *SizeReport) print(out io.Writer) {
 		printf(out, "%s of more than %d points %s only predicted: --measure-all builds %s too\n",
 			plural(left, "ring", "rings"), r.MeasuredPoints, is, them)
 	}
+	if trimmed := r.refused(func(s SizeRung) SizedRing { return s.Trimmed }); trimmed > 0 {
+		printf(out, "%s with more than the %s points that the operator trims: no V3\n",
+			plural(trimmed, "rung", "rungs"), groupDigits(plan.MaxTrimmedPoints))
+	}
+	if plain := r.refused(func(s SizeRung) SizedRing { return s.Plain }); plain > 0 {
+		printf(out, "%s with more than the %s points that the operator builds: refused under every version\n",
+			plural(plain, "rung", "rungs"), groupDigits(plan.MaxPoints))
+	}
 	printf(out, "\n")
 	for _, a := range r.Advice {
 		printf(out, "%s: %s\n", a.Version, a.Message)
 	}
+}
+
+// refused counts the rungs of which the operator does not build a ring.
+func (r *SizeReport) refused(of func(SizeRung) SizedRing) int {
+	n := 0
+	for _, rung := range r.Rungs {
+		if of(rung).Refused {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *SizeReport) ladder(w io.Writer) {
@@ -41,11 +62,19 @@ func (r *SizeReport) ladder(w io.Writer) {
 		if s.Plain.FitsConfigMap {
 			fits = "yes"
 		}
-		printf(w, "%d\t%.3f\t%s\t%.3f\t%s\t%.3f\t%s\t%s\t%d\t%s\n", s.PointsPerWeight,
+		printf(w, "%d\t%.3f\t%s\t%.3f\t%s\t%s\t%s\t%s\t%d\t%s\n", s.PointsPerWeight,
 			s.PredictedMaxOverAverage, percent(s.PredictedCoefficientOfVariation, 2),
-			s.Plain.PredictedMaxOverAverage, s.Plain.measuredText(), s.Trimmed.PredictedMaxOverAverage, s.Trimmed.measuredText(),
+			s.Plain.PredictedMaxOverAverage, s.Plain.measuredText(), s.Trimmed.predictedText(), s.Trimmed.measuredText(),
 			countOf(s.PredictedCollisions), s.Plain.Bytes, fits)
 	}
+}
+
+// predictedText leaves out what cannot be had.
+func (s SizedRing) predictedText() string {
+	if s.Refused {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", s.PredictedMaxOverAverage)
 }
 
 func (s SizedRing) measuredText() string {
@@ -63,7 +92,7 @@ func countOf(x float64) string {
 	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
-// csv writes the ladder as a table of numbers, those that were not measured empty.
+// csv writes the ladder as a table of numbers, those that were not measured and those of refused rings empty.
 func (r *SizeReport) csv(out io.Writer) error {
 	w := csv.NewWriter(out)
 	lines := [][]string{{
@@ -73,6 +102,9 @@ func (r *SizeReport) csv(out io.Writer) error {
 	}}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	sized := func(s SizedRing) []string {
+		if s.Refused {
+			return make([]string, 4)
+		}
 		measured := ""
 		if s.MaxOverAverage != nil {
 			measured = number(*s.MaxOverAverage)

@@ -4,8 +4,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
@@ -50,12 +48,15 @@ type SizedRing struct {
 	Bytes          uint64   `json:"bytes"`
 	// FitsConfigMap says that one ConfigMap takes it.
 	FitsConfigMap bool `json:"fitsConfigMap"`
+	// Refused says that the operator does not build a ring of so many points; it is not measured then.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // SizeAdvice is how the wanted imbalance is reached under a version or, where it is not, what comes closest.
 type SizeAdvice struct {
 	Version string `json:"version"`
-	// Reached says that the predicted ratio is within the wanted imbalance.
+	// Reached says that the predicted ratio is within the wanted imbalance. Where even the fewest points are refused, they are
+	// counted and nothing is predicted.
 	Reached         bool   `json:"reached"`
 	PointsPerWeight int    `json:"pointsPerWeight"`
 	Points          uint64 `json:"points"`
@@ -87,6 +88,14 @@ func (s sizing) with(version ring.Version, pointsPerWeight uint32) ring.Config {
 		c.Algorithm.WeightUnit, c.Algorithm.MaxImbalance = 1, s.maxImbalance
 	}
 	return c
+}
+
+// most is how many points the operator builds.
+func most(version ring.Version) uint64 {
+	if version == ring.V3 {
+		return plan.MaxTrimmedPoints
+	}
+	return plan.MaxPoints
 }
 
 func (s sizing) report(ctx context.Context) (*SizeReport, error) {
@@ -149,8 +158,9 @@ func (s sizing) rung(points uint32) (SizeRung, error) {
 func (s sizing) sized(c ring.Config, p ring.Prediction) (SizedRing, error) {
 	sized := SizedRing{
 		PredictedMaxOverAverage: round(p.MaxOverAverage, 6), Bytes: p.Bytes, FitsConfigMap: p.Bytes <= plan.ChunkBytes,
+		Refused: p.Points > most(c.Algorithm.Version),
 	}
-	if p.Points > s.measured {
+	if p.Points > s.measured || sized.Refused {
 		return sized, nil
 	}
 	r, err := ring.Build(c)
@@ -160,69 +170,4 @@ func (s sizing) sized(c ring.Config, p ring.Prediction) (SizedRing, error) {
 	ratio := round(r.Stats().MaxOverAverage, 6)
 	sized.MaxOverAverage = &ratio
 	return sized, nil
-}
-
-func (s sizing) advice(version ring.Version) (SizeAdvice, error) {
-	advice, err := ring.Advise(s.with(version, ring.V1PointsPerWeight), s.maxImbalance)
-	if err != nil {
-		return SizeAdvice{}, err
-	}
-	sized, err := s.sized(s.with(version, advice.Algorithm.PointsPerWeight), advice.Prediction)
-	if err != nil {
-		return SizeAdvice{}, err
-	}
-	result := SizeAdvice{
-		Version: version.String(), Reached: advice.Reached, PointsPerWeight: int(advice.Algorithm.PointsPerWeight),
-		Points: advice.Points, SizedRing: sized,
-	}
-	result.Message = result.text(s.maxImbalance, version)
-	return result, nil
-}
-
-// text says what the advice is, in a sentence.
-func (a SizeAdvice) text(limit uint32, version ring.Version) string {
-	wanted := imbalanceText(float64(limit) / 1e6)
-	points := plural(a.PointsPerWeight, "point", "points") + " for each unit of weight"
-	measured := ""
-	if a.MaxOverAverage != nil {
-		measured = fmt.Sprintf(", %.3f measured", *a.MaxOverAverage)
-	}
-	result := fmt.Sprintf("max/avg %.3f predicted%s; %d bytes, %s of a ConfigMap",
-		a.PredictedMaxOverAverage, measured, a.Bytes, percent(float64(a.Bytes)/plan.ChunkBytes, 1))
-	switch {
-	case version == ring.V1 && !a.Reached:
-		return fmt.Sprintf("%s is not to be expected of its %s, and it has no others: %s", wanted, points, result)
-	case version == ring.V1:
-		return fmt.Sprintf("%s is to be expected of its %s: %s", wanted, points, result)
-	case a.Reached:
-		return fmt.Sprintf("%s is to be expected with %s: %s", wanted, points, result)
-	default:
-		return fmt.Sprintf("%s is not to be expected with any number of points, %s come closest: %s", wanted, points, result)
-	}
-}
-
-// imbalanceText prints an imbalance as it is given on the command line.
-func imbalanceText(x float64) string { return fmt.Sprintf("%g%%", round(x*100, 4)) }
-
-// sizeCurve is what is predicted for one number of points, for a chart.
-type sizeCurve struct{ points, random, plain, trimmed float64 }
-
-// curves predicts along the ladder, in steps that look smooth.
-func (s sizing) curves() ([]sizeCurve, error) {
-	const steps = 80
-	low, high := float64(s.ladder[0]), float64(s.ladder[len(s.ladder)-1])
-	var list []sizeCurve
-	for i := range steps + 1 {
-		points := uint32(math.Round(low * math.Pow(high/low, float64(i)/steps)))
-		plain, err := ring.Predict(s.with(ring.V2, points))
-		if err != nil {
-			break // More points than a ring can have.
-		}
-		trimmed, err := ring.Predict(s.with(ring.V3, points))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, sizeCurve{float64(points), plain.RandomMaxOverAverage - 1, plain.MaxOverAverage - 1, trimmed.MaxOverAverage - 1})
-	}
-	return list, nil
 }
