@@ -49,6 +49,7 @@ type sizeOptions struct {
 	manifest   manifestRef
 	backends   int
 	weights    string
+	unit       int
 	points     []int
 	imbalance  string
 	measureAll bool
@@ -68,6 +69,7 @@ func newSizeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&o.backends, "backends", 0, fmt.Sprintf("how many backends, 1 to %d", ring.MaxBackends))
 	flags.StringVar(&o.weights, "weights", "1", "their weights, taken in turn: a list such as 1,2,5 or a range such as 1..10")
+	flags.IntVar(&o.unit, "weight-unit", 1, fmt.Sprintf("the weight that has the points of a rung, as spec.algorithm.weightUnit of V3, 1 to %d", ring.MaxWeight))
 	flags.StringVarP(&o.manifest.file, "filename", "f", "", "take the backends of this manifest, - for the standard input")
 	flags.StringVar(&o.manifest.name, "name", "", "which HashRing of the manifest, where it has several")
 	flags.IntSliceVar(&o.points, "points", sizeLadder, fmt.Sprintf("the ladder: points for each unit of weight, 1 to %d", ring.MaxPointsPerWeight))
@@ -90,14 +92,16 @@ func (o *sizeOptions) check(cmd *cobra.Command) (uint32, error) {
 	flags := cmd.Flags()
 	fromManifest := o.manifest.file != ""
 	switch {
-	case fromManifest && (flags.Changed("backends") || flags.Changed("weights")):
-		return 0, usagef(cmd, "-f has the backends: --backends and --weights cannot be used with it")
+	case fromManifest && (flags.Changed("backends") || flags.Changed("weights") || flags.Changed("weight-unit")):
+		return 0, usagef(cmd, "-f has the backends: --backends, --weights and --weight-unit cannot be used with it")
 	case !fromManifest && o.manifest.name != "":
 		return 0, usagef(cmd, "--name chooses a HashRing of a manifest: it needs -f")
 	case !fromManifest && !flags.Changed("backends"):
 		return 0, usagef(cmd, "no backends given: --backends says how many, or -f names a manifest")
 	case !fromManifest && (o.backends < 1 || o.backends > ring.MaxBackends):
 		return 0, usagef(cmd, "--backends is %d, it must be 1 to %d", o.backends, ring.MaxBackends)
+	case o.unit < 1 || o.unit > ring.MaxWeight:
+		return 0, usagef(cmd, "--weight-unit is %d, it must be 1 to %d", o.unit, ring.MaxWeight)
 	case o.output.value == formatPNG && o.out == "":
 		return 0, usagef(cmd, "-o png is not for a terminal: --out names a file, or - for the standard output")
 	}
@@ -162,8 +166,7 @@ func (o *sizeOptions) run(ctx context.Context, limit uint32) error {
 	if o.measureAll {
 		s.measured = ring.HardMaxPoints
 	}
-	var err error
-	if s.config, s.subject, err = o.fleet(ctx); err != nil {
+	if err := o.fleet(ctx, &s); err != nil {
 		return err
 	}
 	report, err := s.report(ctx)
@@ -201,26 +204,28 @@ func (o *sizeOptions) write(result []byte) error {
 	return err
 }
 
-// fleet returns the backends, and what they are called.
-func (o *sizeOptions) fleet(ctx context.Context) (ring.Config, string, error) {
+// fleet sets the backends of a sizing, what they are called and the unit of their weights.
+func (o *sizeOptions) fleet(ctx context.Context, s *sizing) error {
 	if o.manifest.file == "" {
 		weights, err := parseWeights(o.weights)
 		if err != nil {
-			return ring.Config{}, "", err
+			return err
 		}
-		subject := plural(o.backends, "backend", "backends") + " of weight " + o.weights
-		return numberedFleet(o.backends, weights), subject, nil
+		s.subject = plural(o.backends, "backend", "backends") + " of weight " + o.weights
+		s.config, s.unit = numberedFleet(o.backends, weights), uint32(o.unit)
+		return nil
 	}
 	hashRing, err := o.manifest.load(ctx, o.streams.In)
 	if err != nil {
-		return ring.Config{}, "", err
+		return err
 	}
 	subject := "HashRing " + hashRing.Namespace + "/" + hashRing.Name
-	config, err := manifestFleet(hashRing)
-	if err != nil {
-		return ring.Config{}, "", fmt.Errorf("%s: %w", subject, err)
+	if s.config, err = manifestFleet(hashRing); err != nil {
+		return fmt.Errorf("%s: %w", subject, err)
 	}
-	return config, fmt.Sprintf("%s, %s", subject, plural(len(config.Backends), "backend", "backends")), nil
+	s.subject = fmt.Sprintf("%s, %s", subject, plural(len(s.config.Backends), "backend", "backends"))
+	s.unit = uint32(hashRing.Spec.Algorithm.WeightUnit) // The schema has a default, and takes 1 alone for V1 and V2.
+	return nil
 }
 
 // numberedFleet returns n backends with addresses from 10.0.0.0:8080 on.
@@ -233,7 +238,7 @@ func numberedFleet(n int, weights []uint32) ring.Config {
 	return c
 }
 
-// manifestFleet returns the backends and features of a manifest. What it says of the algorithm is the question here, so the
+// manifestFleet returns the backends and features of a manifest. How many points they get is the question here, so the
 // ring is resolved with the fewest points: one that is too large to be published can be asked about as well.
 func manifestFleet(hashRing *v1alpha1.HashRing) (ring.Config, error) {
 	spec := hashRing.Spec

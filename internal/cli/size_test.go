@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -122,43 +121,6 @@ func TestSizeOfManyPoints(t *testing.T) {
 	}
 }
 
-// TestSizeKeepsToWhatTheOperatorBuilds: a V3 ring of more than plan.MaxTrimmedPoints points is no advice, nor any of more than
-// plan.MaxPoints.
-func TestSizeKeepsToWhatTheOperatorBuilds(t *testing.T) {
-	s := sizing{subject: "x", config: numberedFleet(2048, []uint32{1}), maxImbalance: 100, ladder: []int{512, 513}}
-	report, err := s.report(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Rungs[0].Trimmed.Refused || !report.Rungs[1].Trimmed.Refused || report.Rungs[1].Plain.Refused {
-		t.Errorf("512 points each are the limit: %+v", report.Rungs)
-	}
-	if a := report.Advice[2]; a.PointsPerWeight != 512 || a.Points != plan.MaxTrimmedPoints || a.Reached {
-		t.Errorf("V3: %+v", a)
-	}
-	wantContains(t, report.Advice[2].Message, "0.01% is not to be expected within the 1,048,576 points that the operator trims; "+
-		"the best within them is 512 points for each unit of weight: max/avg ")
-	var text strings.Builder
-	report.print(&text)
-	wantContains(t, text.String(), "1 rung with more than the 1,048,576 points that the operator trims: no V3\n")
-	if line := strings.Fields(strings.SplitAfter(text.String(), "\n513 ")[1]); line[4] != "-" || line[5] != "-" {
-		t.Errorf("the rung of 513 points: %q", line)
-	}
-	curves, err := s.curves()
-	if last := len(curves) - 1; err != nil || math.IsNaN(curves[0].trimmed) || !math.IsNaN(curves[last].trimmed) {
-		t.Errorf("the curve of V3 does not end at the limit: %v", err)
-	}
-	heavy := sizing{subject: "x", config: numberedFleet(2048, []uint32{1000}), maxImbalance: 50_000, ladder: []int{1, 200}}
-	if report, err = heavy.report(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantContains(t, report.Advice[0].Message, "not to be had: 160 points for each unit of weight are 327,680,000 in all, the operator builds at most 268,435,456")
-	wantContains(t, report.Advice[2].Message, "not to be had: 1 point for each unit of weight are 2,048,000 in all, the operator trims at most 1,048,576")
-	if !report.Rungs[1].Plain.Refused {
-		t.Error("409,600,000 points are not refused")
-	}
-}
-
 // TestSizeOfAManifestThatIsTooLarge: that is when one asks.
 func TestSizeOfAManifestThatIsTooLarge(t *testing.T) {
 	workdir(t, map[string]string{"large.yaml": edited(t, edgeManifest, "pointsPerWeight: 16", "pointsPerWeight: 100000")})
@@ -246,7 +208,10 @@ func TestSizeRefuses(t *testing.T) {
 		"no backends given":                                       {},
 		"--backends is 0, it must be 1 to 65536":                  {"--backends", "0"},
 		"--backends is 65537, it must be 1 to 65536":              {"--backends", "65537"},
-		"-f has the backends: --backends and --weights cannot be": {"--backends", "3", "-f", "edge.yaml"},
+		"-f has the backends: --backends, --weights and --weight": {"--backends", "3", "-f", "edge.yaml"},
+		"--weight-unit cannot be used with it":                    {"--weight-unit", "3", "-f", "edge.yaml"},
+		"--weight-unit is 0, it must be 1 to 1000000":             {"--backends", "3", "--weight-unit", "0"},
+		"--weight-unit is 1000001, it must be 1 to":               {"--backends", "3", "--weight-unit", "1000001"},
 		"--name chooses a HashRing of a manifest":                 {"--backends", "3", "--name", "x"},
 		`--weights is "0", it must be a list`:                     {"--backends", "3", "--weights", "0"},
 		`--weights is "5..2", it must be a list`:                  {"--backends", "3", "--weights", "5..2"},

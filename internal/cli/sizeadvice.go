@@ -40,7 +40,7 @@ func (s sizing) refused(version ring.Version, points uint64) SizeAdvice {
 		a.PointsPerWeight = ring.V1PointsPerWeight
 	}
 	a.Message = fmt.Sprintf("not to be had: %s are %s in all, the operator %s at most %s",
-		pointsEach(a.PointsPerWeight), groupDigits(float64(points)), builds(version), groupDigits(float64(most(version))))
+		s.pointsEach(a.PointsPerWeight), groupDigits(float64(points)), builds(version), groupDigits(float64(most(version))))
 	return a
 }
 
@@ -52,11 +52,21 @@ func builds(version ring.Version) string {
 	return "builds"
 }
 
-func pointsEach(n int) string { return plural(n, "point", "points") + " for each unit of weight" }
+func (s sizing) pointsEach(n int) string {
+	return plural(n, "point", "points") + " for " + unitText(max(s.unit, 1))
+}
+
+// unitText says what has the points of a rung.
+func unitText(unit uint32) string {
+	if unit == 1 {
+		return "each unit of weight"
+	}
+	return fmt.Sprintf("a weight of %d", unit)
+}
 
 // text says what the advice is, in a sentence.
 func (a SizeAdvice) text(s sizing, version ring.Version) string {
-	wanted, points := imbalanceText(float64(s.maxImbalance)/1e6), pointsEach(a.PointsPerWeight)
+	wanted, points := imbalanceText(float64(s.maxImbalance)/1e6), s.pointsEach(a.PointsPerWeight)
 	measured := ""
 	if a.MaxOverAverage != nil {
 		measured = fmt.Sprintf(", %.3f measured", *a.MaxOverAverage)

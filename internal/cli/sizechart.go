@@ -107,7 +107,7 @@ func (c *sizeChart) nameAxes(outer, area draw.Canvas) {
 	style := text.Style{Font: sans(13), Color: chartBlack, XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: c.TextHandler}
 	data := c.DataCanvas(area)
 	below := vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: area.Min.Y - axisTitle/2}
-	outer.FillText(style, below, "points for each unit of weight (logarithmic)")
+	outer.FillText(style, below, "points for "+unitText(c.report.WeightUnit)+" (logarithmic)")
 	style.Rotation = math.Pi / 2
 	left := vg.Point{X: area.Min.X - 0.6*axisTitle, Y: (data.Min.Y + data.Max.Y) / 2}
 	outer.FillText(style, left, "busiest backend above its share (%)")

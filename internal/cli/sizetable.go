@@ -15,6 +15,9 @@ import (
 func (r *SizeReport) print(out io.Writer) {
 	printf(out, "%s, wanted imbalance %s\n\n", r.Subject, imbalanceText(r.MaxImbalance))
 	rows(out, r.ladder)
+	if r.WeightUnit > 1 {
+		printf(out, "POINTS are those of a weight of %d. V1 and V2 have no weight unit: their weights are divided by it, and rounded\n", r.WeightUnit)
+	}
 	left := 0
 	for _, rung := range r.Rungs {
 		if rung.Plain.MaxOverAverage == nil && !rung.Plain.Refused {

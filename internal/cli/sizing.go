@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
@@ -15,6 +16,9 @@ type SizeReport struct {
 	Subject  string `json:"subject"`
 	Backends int    `json:"backends"`
 	Weight   uint64 `json:"weight"`
+	// WeightUnit is the weight that has the points of a rung. V1 and V2 have no such unit: theirs are rings of weights divided by
+	// it, rounded and at least 1, so that all have about as many points.
+	WeightUnit uint32 `json:"weightUnit"`
 	// MaxImbalance is what was asked for: 0.05 is 5 %.
 	MaxImbalance float64 `json:"maxImbalance"`
 	// MeasuredPoints is up to how many points rings were built; what is larger has no measured ratio.
@@ -74,6 +78,8 @@ type sizing struct {
 	// config has the backends; its algorithm is chosen here.
 	config       ring.Config
 	maxImbalance uint32
+	// unit is the weight that has the points of a rung; 0 is 1.
+	unit uint32
 	// ladder are the points for each unit of weight, ascending.
 	ladder []int
 	// measured is up to how many points rings are built.
@@ -85,9 +91,22 @@ func (s sizing) with(version ring.Version, pointsPerWeight uint32) ring.Config {
 	c.MaxPoints = ring.HardMaxPoints
 	c.Algorithm = ring.Algorithm{Version: version, PointsPerWeight: pointsPerWeight}
 	if version == ring.V3 {
-		c.Algorithm.WeightUnit, c.Algorithm.MaxImbalance = 1, s.maxImbalance
+		c.Algorithm.WeightUnit, c.Algorithm.MaxImbalance = max(s.unit, 1), s.maxImbalance
+	} else if s.unit > 1 {
+		c.Backends = s.inUnits()
 	}
 	return c
+}
+
+// inUnits returns the backends with weights that are multiples of the unit, of which a ring without one has as many points.
+func (s sizing) inUnits() []ring.Backend {
+	backends := slices.Clone(s.config.Backends)
+	for i, b := range backends {
+		if b.Weight > 0 {
+			backends[i].Weight = max((b.Weight+s.unit/2)/s.unit, 1)
+		}
+	}
+	return backends
 }
 
 // most is how many points the operator builds.
@@ -100,7 +119,8 @@ func most(version ring.Version) uint64 {
 
 func (s sizing) report(ctx context.Context) (*SizeReport, error) {
 	report := &SizeReport{
-		Subject: s.subject, MaxImbalance: float64(s.maxImbalance) / 1e6, MeasuredPoints: s.measured,
+		WeightUnit: max(s.unit, 1),
+		Subject:    s.subject, MaxImbalance: float64(s.maxImbalance) / 1e6, MeasuredPoints: s.measured,
 	}
 	for _, b := range s.config.Backends {
 		if b.Weight > 0 {
@@ -108,8 +128,12 @@ func (s sizing) report(ctx context.Context) (*SizeReport, error) {
 			report.Weight += uint64(b.Weight)
 		}
 	}
+	weight := uint64(0)
+	for _, b := range s.with(ring.V2, 1).Backends {
+		weight += uint64(b.Weight)
+	}
 	for _, points := range s.ladder {
-		if report.Weight*uint64(points) > ring.HardMaxPoints {
+		if weight*uint64(points) > ring.HardMaxPoints {
 			break
 		}
 		if err := ctx.Err(); err != nil {

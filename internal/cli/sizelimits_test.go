@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+// TestSizeKeepsToWhatTheOperatorBuilds: a V3 ring of more than plan.MaxTrimmedPoints points is no advice, nor any of more than
+// plan.MaxPoints.
+func TestSizeKeepsToWhatTheOperatorBuilds(t *testing.T) {
+	s := sizing{subject: "x", config: numberedFleet(2048, []uint32{1}), maxImbalance: 100, ladder: []int{512, 513}}
+	report, err := s.report(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Rungs[0].Trimmed.Refused || !report.Rungs[1].Trimmed.Refused || report.Rungs[1].Plain.Refused {
+		t.Errorf("512 points each are the limit: %+v", report.Rungs)
+	}
+	if a := report.Advice[2]; a.PointsPerWeight != 512 || a.Points != plan.MaxTrimmedPoints || a.Reached {
+		t.Errorf("V3: %+v", a)
+	}
+	wantContains(t, report.Advice[2].Message, "0.01% is not to be expected within the 1,048,576 points that the operator trims; "+
+		"the best within them is 512 points for each unit of weight: max/avg ")
+	var text strings.Builder
+	report.print(&text)
+	wantContains(t, text.String(), "1 rung with more than the 1,048,576 points that the operator trims: no V3\n")
+	if line := strings.Fields(strings.SplitAfter(text.String(), "\n513 ")[1]); line[4] != "-" || line[5] != "-" {
+		t.Errorf("the rung of 513 points: %q", line)
+	}
+	curves, err := s.curves()
+	if last := len(curves) - 1; err != nil || math.IsNaN(curves[0].trimmed) || !math.IsNaN(curves[last].trimmed) {
+		t.Errorf("the curve of V3 does not end at the limit: %v", err)
+	}
+	heavy := sizing{subject: "x", config: numberedFleet(2048, []uint32{1000}), maxImbalance: 50_000, ladder: []int{1, 200}}
+	if report, err = heavy.report(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantContains(t, report.Advice[0].Message, "not to be had: 160 points for each unit of weight are 327,680,000 in all, the operator builds at most 268,435,456")
+	wantContains(t, report.Advice[2].Message, "not to be had: 1 point for each unit of weight are 2,048,000 in all, the operator trims at most 1,048,576")
+	if !report.Rungs[1].Plain.Refused {
+		t.Error("409,600,000 points are not refused")
+	}
+}
+
+// TestSizeOfWeightsInAUnit: disks of 625 GB with a unit of 625 are sized as backends of weight 1, under every version.
+func TestSizeOfWeightsInAUnit(t *testing.T) {
+	const args = "--points 10,40 --imbalance 2% --backends"
+	want := sizeOf(t, append(strings.Fields(args), "8", "--weights", "1,2")...)
+	got := sizeOf(t, append(strings.Fields(args), "8", "--weights", "625,1250", "--weight-unit", "625")...)
+	// The length differs by that of the weights, and messages speak of it.
+	opts := cmp.FilterPath(func(p cmp.Path) bool {
+		name := p.Last().String()
+		return name == ".Bytes" || name == ".Message"
+	}, cmp.Ignore())
+	if diff := cmp.Diff(want.Rungs, got.Rungs, opts); diff != "" {
+		t.Errorf("rungs (-of 1 +of 625):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Advice, got.Advice, opts); diff != "" {
+		t.Errorf("advice (-of 1 +of 625):\n%s", diff)
+	}
+	wantContains(t, got.Advice[2].Message, " points for a weight of 625: max/avg ")
+	if got.WeightUnit != 625 || got.Weight != 8*(625+1250)/2 || want.WeightUnit != 1 {
+		t.Errorf("unit %d, weight %d; unit %d", got.WeightUnit, got.Weight, want.WeightUnit)
+	}
+}
+
+// TestSizeOfAManifestWithAUnit: what V3 is said to have is what "build" makes of it.
+func TestSizeOfAManifestWithAUnit(t *testing.T) {
+	const disks = `  algorithm: {version: V3, pointsPerWeight: 40, weightUnit: 625, maxImbalance: 2%}
+  backends:
+  - {name: c1, address: 10.0.0.1, port: 8080, weight: 625}
+  - {name: c2, address: 10.0.0.2, port: 8080, weight: 1000}
+  - {name: c3, address: 10.0.0.3, port: 8080, weight: 100}
+`
+	workdir(t, map[string]string{"disks.yaml": shardsManifest[:strings.Index(shardsManifest, "  identity")] + disks})
+	assertGolden(t, "size-unit", succeed(t, "", "size", "-f", "disks.yaml", "--points", "40,100", "--imbalance", "2%"))
+	succeed(t, "", "build", "-f", "disks.yaml", "-o", "disks")
+	built, err := ring.Open([]byte(read(t, "disks/ring-a.snap")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trimmed := sizeOf(t, "-f", "disks.yaml", "--points", "40", "--imbalance", "2%").Rungs[0].Trimmed
+	if want := round(built.Stats().MaxOverAverage, 6); *trimmed.MaxOverAverage != want {
+		t.Errorf("max/avg %f, built %f", *trimmed.MaxOverAverage, want)
+	}
+	for weight, want := range map[uint32]uint32{0: 0, 1: 1, 312: 1, 937: 1, 938: 2, 1250: 2} {
+		s := sizing{unit: 625, config: ring.Config{Backends: []ring.Backend{{ID: "a", Weight: weight}}}}
+		if got := s.with(ring.V2, 1).Backends[0].Weight; got != want {
+			t.Errorf("%d has %d units, want %d", weight, got, want)
+		}
+	}
+}
