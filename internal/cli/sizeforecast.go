@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"math"
 
 	"github.com/ringwright/ringwright/internal/plan"
@@ -24,11 +25,12 @@ func (s sizing) curves() ([]sizeCurve, error) {
 			break // More points than a ring can have.
 		}
 		trimmed, err := ring.Predict(s.with(ring.V3, points))
-		if err != nil {
+		var tooMany *ring.TooManyPointsError
+		if err != nil && !errors.As(err, &tooMany) {
 			return nil, err
 		}
 		p := sizeCurve{float64(points), plain.RandomMaxOverAverage - 1, plain.MaxOverAverage - 1, trimmed.MaxOverAverage - 1}
-		if trimmed.Points > plan.MaxTrimmedPoints {
+		if err != nil || trimmed.Points > plan.MaxTrimmedPoints {
 			p.trimmed = math.NaN()
 		}
 		list = append(list, p)

@@ -98,3 +98,23 @@ func TestSizeOfAManifestWithAUnit(t *testing.T) {
 		}
 	}
 }
+
+func TestSizeSaysWhatItLeavesOut(t *testing.T) {
+	args := []string{"--backends", "80", "--weights", "625", "--points", "20,42949,42950,50000"}
+	wantContains(t, succeed(t, "", append([]string{"size"}, args...)...),
+		"left out: 42950, 50000. A ring has at most 2,147,483,647 points, with 42950 it would have 2,147,500,000\n")
+	report := sizeOf(t, args...)
+	want := []LeftOutRung{{42950, 2_147_500_000}, {50_000, 2_500_000_000}}
+	if diff := cmp.Diff(want, report.LeftOut); diff != "" || len(report.Rungs) != 2 {
+		t.Errorf("%d rungs, left out (-want +got):\n%s", len(report.Rungs), diff)
+	}
+	// In units V2 has 20,000 × 100,000 points here, V3 half as many again, which no ring has.
+	s := sizing{subject: "x", unit: 100, config: numberedFleet(20_000, []uint32{149}), maxImbalance: 50_000, ladder: []int{1, 100_000}}
+	report2, err := s.report(t.Context())
+	if err != nil || len(report2.Rungs) != 2 || !report2.Rungs[1].Trimmed.Refused {
+		t.Errorf("%+v, %v", report2, err)
+	}
+	if curves, err := s.curves(); err != nil || !math.IsNaN(curves[len(curves)-1].trimmed) {
+		t.Error("the curve of V3 goes on", err)
+	}
+}

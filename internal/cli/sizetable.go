@@ -7,14 +7,24 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/pkg/ring"
 )
 
 // print writes the ladder and the advice for people.
 func (r *SizeReport) print(out io.Writer) {
 	printf(out, "%s, wanted imbalance %s\n\n", r.Subject, imbalanceText(r.MaxImbalance))
 	rows(out, r.ladder)
+	if len(r.LeftOut) > 0 {
+		var points []string
+		for _, rung := range r.LeftOut {
+			points = append(points, strconv.Itoa(rung.PointsPerWeight))
+		}
+		printf(out, "left out: %s. A ring has at most %s points, with %s it would have %s\n", strings.Join(points, ", "),
+			groupDigits(ring.HardMaxPoints), points[0], groupDigits(float64(r.LeftOut[0].Points)))
+	}
 	if r.WeightUnit > 1 {
 		printf(out, "POINTS are those of a weight of %d. V1 and V2 have no weight unit: their weights are divided by it, and rounded\n", r.WeightUnit)
 	}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/ringwright/ringwright/internal/plan"
@@ -24,6 +25,8 @@ type SizeReport struct {
 	// MeasuredPoints is up to how many points rings were built; what is larger has no measured ratio.
 	MeasuredPoints uint64     `json:"measuredPoints"`
 	Rungs          []SizeRung `json:"rungs"`
+	// LeftOut are the rungs of more points than any ring can have.
+	LeftOut []LeftOutRung `json:"leftOut,omitempty"`
 	// Advice is one for each version.
 	Advice []SizeAdvice `json:"advice"`
 }
@@ -41,6 +44,12 @@ type SizeRung struct {
 	// Plain is a ring of V2, Trimmed one of V3 with the wanted imbalance as its limit.
 	Plain   SizedRing `json:"plain"`
 	Trimmed SizedRing `json:"trimmed"`
+}
+
+// LeftOutRung is a rung that no ring has.
+type LeftOutRung struct {
+	PointsPerWeight int    `json:"pointsPerWeight"`
+	Points          uint64 `json:"points"`
 }
 
 // SizedRing is a ring of one version.
@@ -133,8 +142,9 @@ func (s sizing) report(ctx context.Context) (*SizeReport, error) {
 		weight += uint64(b.Weight)
 	}
 	for _, points := range s.ladder {
-		if weight*uint64(points) > ring.HardMaxPoints {
-			break
+		if all := weight * uint64(points); all > ring.HardMaxPoints {
+			report.LeftOut = append(report.LeftOut, LeftOutRung{points, all})
+			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -160,6 +170,11 @@ func (s sizing) rung(points uint32) (SizeRung, error) {
 	for _, version := range []ring.Version{ring.V2, ring.V3} {
 		c := s.with(version, points)
 		p, err := ring.Predict(c)
+		var tooMany *ring.TooManyPointsError
+		if version == ring.V3 && errors.As(err, &tooMany) { // It does not round as V2 in units does.
+			rung.Trimmed.Refused = true
+			continue
+		}
 		if err != nil {
 			return SizeRung{}, err
 		}
