@@ -38,11 +38,14 @@ func (c comparison) report() (*PlanReport, error) {
 		Moved: share(movement.Total), MovedPositions: movement.Total,
 		After: describePlanned(c.after, to, c.features), Backends: backendChanges(from, to, movement),
 	}
+	if becomes := c.after.ring.Encoding(); becomes == ring.EncodingRecipe && (first || c.before.ring.Encoding() != becomes) {
+		report.Notes = []string{recipeNote(c.after.ring.PointCount())}
+	}
 	if !first {
 		before := describePlanned(c.before, from, c.features)
 		report.Before = &before
 		report.Addresses = c.addressChanges()
-		report.Notes = c.notes()
+		report.Notes = append(report.Notes, c.notes()...)
 		if len(c.features) == 0 {
 			report.Views = viewMovements(old, c.after.ring, movement.Total)
 		}
@@ -220,6 +223,16 @@ func (c comparison) notes() []string {
 		notes = append(notes, fmt.Sprintf("%s does not hold addresses: they were not compared", c.before.origin))
 	}
 	return notes
+}
+
+// recipeNote says what a snapshot without points asks of those who read it.
+func recipeNote(points int) string {
+	note := fmt.Sprintf("the snapshot becomes a recipe: every reader then builds %s points in memory", groupDigits(float64(points)))
+	if points > ring.DefaultMaxPoints {
+		note += fmt.Sprintf(", and refuses more than %s unless --max-points of the agent, or MaxPoints of package ring, says so",
+			groupDigits(ring.DefaultMaxPoints))
+	}
+	return note
 }
 
 // share is a part of the key space with nine decimals, as in the other reports.

@@ -94,6 +94,7 @@ func (r *PlanReport) ringTable(w io.Writer) {
 		}
 	}
 	row("digest", func(p *PlannedRing) string { return shortDigest(p.Snapshot.Digest) })
+	row("encoding", func(p *PlannedRing) string { return p.Snapshot.Encoding })
 	row("algorithm", func(p *PlannedRing) string {
 		return fmt.Sprintf("%s, %d points", p.Snapshot.Algorithm.Version, p.Snapshot.Algorithm.PointsPerWeight)
 	})
