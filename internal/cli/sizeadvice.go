@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -71,8 +70,7 @@ func (a SizeAdvice) text(s sizing, version ring.Version) string {
 	if a.MaxOverAverage != nil {
 		measured = fmt.Sprintf(", %.3f measured", *a.MaxOverAverage)
 	}
-	result := fmt.Sprintf("max/avg %.3f predicted%s; %d bytes, %s of a ConfigMap",
-		a.PredictedMaxOverAverage, measured, a.Bytes, percent(float64(a.Bytes)/plan.ChunkBytes, 1))
+	result := fmt.Sprintf("max/avg %.3f predicted%s; %s", a.PredictedMaxOverAverage, measured, a.bytesText())
 	switch {
 	case version == ring.V1 && !a.Reached:
 		return fmt.Sprintf("%s is not to be expected of its %s, and it has no others: %s", wanted, points, result)

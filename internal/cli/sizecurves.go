@@ -51,14 +51,17 @@ func (c *sizeChart) addSteps() error {
 	return nil
 }
 
-// byteCount prints bytes in units of a million.
+// byteCount prints bytes in units of a thousand or a million.
 func byteCount(n uint64) string {
-	const million = 1e6
-	x := float64(n) / million
-	if x < 10 {
-		return strconv.FormatFloat(x, 'f', 1, 64) + " MB"
+	x, unit := float64(n)/1e3, " kB"
+	if x >= 100 {
+		x, unit = x/1e3, " MB"
 	}
-	return strconv.FormatFloat(x, 'f', 0, 64) + " MB"
+	digits := 0
+	if x < 10 {
+		digits = 1
+	}
+	return strconv.FormatFloat(x, 'f', digits, 64) + unit
 }
 
 // note is text beside a place of the plot. Unlike plotter.Labels it asks for no room outside of the axes.

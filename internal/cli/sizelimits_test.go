@@ -118,3 +118,29 @@ func TestSizeSaysWhatItLeavesOut(t *testing.T) {
 		t.Error("the curve of V3 goes on", err)
 	}
 }
+
+// TestSizeSaysHowARingIsPublished at the limits of ConfigMaps and chunks.
+func TestSizeSaysHowARingIsPublished(t *testing.T) {
+	for name, test := range map[string]struct {
+		ring        SizedRing
+		word, bytes string
+	}{
+		"one":       {SizedRing{Bytes: 1 << 20}, "1 ConfigMap", "1048576 bytes in 1 ConfigMap"},
+		"two":       {SizedRing{Bytes: 1<<20 + 1}, "2 chunks", "1048577 bytes in 2 chunks"},
+		"sixteen":   {SizedRing{Bytes: 16 << 20}, "16 chunks", "16777216 bytes in 16 chunks"},
+		"seventeen": {SizedRing{Bytes: 16<<20 + 1, RecipeBytes: 36_904}, "recipe, 37 kB", "16777217 bytes, too many for 16 chunks: recipe, 37 kB"},
+		"backends":  {SizedRing{Bytes: 1 << 30, RecipeBytes: 1<<20 + 1}, "recipe, 1.0 MB in 2 chunks", "1073741824 bytes, too many for 16 chunks: recipe, 1.0 MB in 2 chunks"},
+	} {
+		test.ring.publish()
+		if word, bytes := test.ring.publishedText(), test.ring.bytesText(); word != test.word || bytes != test.bytes {
+			t.Errorf("%s: %q, %q", name, word, bytes)
+		}
+	}
+	if got := (SizedRing{Refused: true}).publishedText(); got != "refused" {
+		t.Errorf("refused: %q", got)
+	}
+	out := succeed(t, "", "size", "--backends", "2048", "--points", "40,160,10000,100000", "--imbalance", "5%")
+	for _, want := range []string{" 1 ConfigMap\n", " 2 chunks\n", " recipe, 36 kB\n", "has to allow", " bytes, too many for 16 chunks: recipe, 36 kB\n"} {
+		wantContains(t, out, want)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,9 @@ func (r *SizeReport) print(out io.Writer) {
 	}
 	if r.WeightUnit > 1 {
 		printf(out, "POINTS are those of a weight of %d. V1 and V2 have no weight unit: their weights are divided by it, and rounded\n", r.WeightUnit)
+	}
+	if slices.ContainsFunc(r.Rungs, func(s SizeRung) bool { return s.Plain.Chunks > 1 && !s.Plain.isRecipe() }) {
+		printf(out, "chunks are those that spec.publication.chunks has to allow; with fewer it is published as a recipe\n")
 	}
 	left := 0
 	for _, rung := range r.Rungs {
@@ -68,17 +72,13 @@ func (r *SizeReport) refused(of func(SizeRung) SizedRing) int {
 }
 
 func (r *SizeReport) ladder(w io.Writer) {
-	printf(w, "\tRANDOM\tPLAIN (V2)\t\t\tTRIMMED (V3)\t\tTIES LOST\tSIZE IN\tFITS A\n")
-	printf(w, "POINTS\tMAX/AVG\tCV\tMAX/AVG\tMEASURED\tMAX/AVG\tMEASURED\tOF 32 BITS\tBYTES\tCONFIGMAP\n")
+	printf(w, "\tRANDOM\tPLAIN (V2)\t\t\tTRIMMED (V3)\t\tTIES LOST\tSIZE IN\tPUBLISHED\n")
+	printf(w, "POINTS\tMAX/AVG\tCV\tMAX/AVG\tMEASURED\tMAX/AVG\tMEASURED\tOF 32 BITS\tBYTES\tAS\n")
 	for _, s := range r.Rungs {
-		fits := "no"
-		if s.Plain.FitsConfigMap {
-			fits = "yes"
-		}
 		printf(w, "%d\t%.3f\t%s\t%.3f\t%s\t%s\t%s\t%s\t%d\t%s\n", s.PointsPerWeight,
 			s.PredictedMaxOverAverage, percent(s.PredictedCoefficientOfVariation, 2),
 			s.Plain.PredictedMaxOverAverage, s.Plain.measuredText(), s.Trimmed.predictedText(), s.Trimmed.measuredText(),
-			countOf(s.PredictedCollisions), s.Plain.Bytes, fits)
+			countOf(s.PredictedCollisions), s.Plain.Bytes, s.Plain.publishedText())
 	}
 }
 
@@ -112,6 +112,7 @@ func (r *SizeReport) csv(out io.Writer) error {
 		"points_per_weight", "points", "predicted_cv", "predicted_max_over_avg", "predicted_collisions",
 		"plain_predicted_max_over_avg", "plain_max_over_avg", "plain_bytes", "plain_fits_configmap",
 		"trimmed_predicted_max_over_avg", "trimmed_max_over_avg", "trimmed_bytes", "trimmed_fits_configmap",
+		"plain_published_as", "trimmed_published_as",
 	}}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	sized := func(s SizedRing) []string {
@@ -129,7 +130,8 @@ func (r *SizeReport) csv(out io.Writer) error {
 			strconv.Itoa(s.PointsPerWeight), strconv.FormatUint(s.Points, 10),
 			number(s.PredictedCoefficientOfVariation), number(s.PredictedMaxOverAverage), number(s.PredictedCollisions),
 		}
-		lines = append(lines, append(append(line, sized(s.Plain)...), sized(s.Trimmed)...))
+		line = append(append(line, sized(s.Plain)...), sized(s.Trimmed)...)
+		lines = append(lines, append(line, s.Plain.publishedText(), s.Trimmed.publishedText()))
 	}
 	return w.WriteAll(lines)
 }

@@ -61,6 +61,11 @@ type SizedRing struct {
 	Bytes          uint64   `json:"bytes"`
 	// FitsConfigMap says that one ConfigMap takes it.
 	FitsConfigMap bool `json:"fitsConfigMap"`
+	// Encoding and Chunks are how it is published with encoding Auto and as many chunks as it takes, up to 16: Points, or where
+	// they do not take it Recipe, of RecipeBytes.
+	Encoding    string `json:"encoding,omitempty"`
+	Chunks      int    `json:"chunks,omitempty"`
+	RecipeBytes uint64 `json:"recipeBytes"`
 	// Refused says that the operator does not build a ring of so many points; it is not measured then.
 	Refused bool `json:"refused,omitempty"`
 }
@@ -197,7 +202,10 @@ func (s sizing) rung(points uint32) (SizeRung, error) {
 func (s sizing) sized(c ring.Config, p ring.Prediction) (SizedRing, error) {
 	sized := SizedRing{
 		PredictedMaxOverAverage: round(p.MaxOverAverage, 6), Bytes: p.Bytes, FitsConfigMap: p.Bytes <= plan.ChunkBytes,
-		Refused: p.Points > most(c.Algorithm.Version),
+		RecipeBytes: p.RecipeBytes, Refused: p.Points > most(c.Algorithm.Version),
+	}
+	if !sized.Refused {
+		sized.publish()
 	}
 	if p.Points > s.measured || sized.Refused {
 		return sized, nil

@@ -29,8 +29,8 @@ type Prediction struct {
 	TieBias float64
 	// Collisions is how many points are expected to lose a tie.
 	Collisions float64
-	// Bytes is the expected length of the snapshot.
-	Bytes uint64
+	// Bytes is the expected length of the snapshot with its points, RecipeBytes that of its recipe.
+	Bytes, RecipeBytes uint64
 }
 
 // Advice answers how many points a limit of the imbalance takes. See [Advise].
@@ -228,7 +228,8 @@ func (f *forecast) predict(a Algorithm) Prediction {
 	all := classes(f.weights[0], a)
 	p.RandomMaxOverAverage = expectedMax(all, 0)
 	p.MaxOverAverage = p.RandomMaxOverAverage
-	bytes := float64(f.fixedBytes) + float64(align(int(PackedBytes(uint32(p.Points), len(f.table.ids)))))
+	points := float64(align(int(PackedBytes(uint32(p.Points), len(f.table.ids)))))
+	bytes := float64(f.fixedBytes) + points
 	if a.Version == V3 {
 		p.CV = predictCV(all, 0)
 		p.MaxOverAverage = 1
@@ -244,7 +245,7 @@ func (f *forecast) predict(a Algorithm) Prediction {
 			p.MaxOverAverage = expectedMax(all, ties)
 		}
 	}
-	p.Bytes = uint64(math.Round(bytes))
+	p.Bytes, p.RecipeBytes = uint64(math.Round(bytes)), uint64(math.Round(bytes-points+fingerprintBytes))
 	return p
 }
 

@@ -276,6 +276,20 @@ func TestPredictOfViews(t *testing.T) {
 	}
 }
 
+// TestPredictedRecipeBytes are exact but for the trims of V3.
+func TestPredictedRecipeBytes(t *testing.T) {
+	for version, tolerance := range map[ring.Version]float64{ring.V1: 0, ring.V2: 0, ring.V3: 0.02} {
+		c := scattered(300, 0, 10, ring.Algorithm{Version: version, PointsPerWeight: ring.V1PointsPerWeight})
+		if version == ring.V3 {
+			c.Algorithm.WeightUnit, c.Algorithm.MaxImbalance = 1, 10_000
+		}
+		got, want := float64(mustPredict(t, c).RecipeBytes), float64(len(mustBuild(t, c).Recipe()))
+		if !within(got, want, tolerance) {
+			t.Errorf("%s: %.0f bytes predicted, %.0f measured", version, got, want)
+		}
+	}
+}
+
 // TestPredictOfManyViews: the lists of trims, a third of them of two bytes here, are then a fifth of the snapshot.
 func TestPredictOfManyViews(t *testing.T) {
 	c := scattered(100, 0, 1, trimmedTo(10_000, 160))
