@@ -99,7 +99,13 @@ func (c comparison) outcome(r *PlanReport) PlanOutcome {
 }
 
 func describePlanned(side *planSide, view *ring.View, features []string) PlannedRing {
-	p := PlannedRing{Snapshot: describeRing(side.ring), PartOfConfigMap: round(float64(side.bytes)/plan.ChunkBytes, 6)}
+	p := PlannedRing{
+		Snapshot: describeRing(side.ring), PartOfConfigMap: round(float64(side.bytes)/plan.ChunkBytes, 6),
+		Chunks: side.chunks, ChunksInUse: chunksOf(uint64(side.bytes)),
+	}
+	if side.chunks > 0 {
+		p.PartOfChunks = round(float64(side.bytes)/float64(side.chunks)/plan.ChunkBytes, 6)
+	}
 	if len(features) > 0 {
 		stats := view.Stats()
 		p.View = &ViewReport{Features: features, Backends: stats.Backends, Points: stats.Points, Balance: describeBalance(stats)}

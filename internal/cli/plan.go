@@ -155,6 +155,8 @@ type planSide struct {
 	// digest is that of the snapshot, bytes its length.
 	digest string
 	bytes  int
+	// chunks is how many ConfigMaps the manifest allows; 0 before the change, where it matters no more.
+	chunks int
 	// addresses are the dial addresses of named backends; nil where the source does not tell.
 	addresses map[string]string
 }
@@ -176,7 +178,7 @@ func planned(hashRing *v1alpha1.HashRing, previous *ring.Ring) (*planSide, error
 		return nil, fmt.Errorf("HashRing %s: %w", name, err)
 	}
 	side := newPlanSide(built, name)
-	side.addresses = desired.Addresses
+	side.addresses, side.chunks = desired.Addresses, desired.Chunks
 	return side, nil
 }
 
@@ -211,7 +213,7 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 	if err != nil {
 		return nil, fmt.Errorf("--from %s: %w", o.from, err)
 	}
-	side.origin = "manifest " + o.from
+	side.origin, side.chunks = "manifest "+o.from, 0
 	return side, nil
 }
 

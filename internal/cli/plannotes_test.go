@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,4 +35,23 @@ func TestPlanSaysWhatARecipeMeans(t *testing.T) {
 		t.Errorf("readers take it: %s", note)
 	}
 	wantContains(t, recipeNote(ring.DefaultMaxPoints+1), "builds 67,108,865 points in memory, and refuses more than 67,108,864 unless --max-points of the agent")
+}
+
+// TestPlanMeasuresAgainstTheChunks that the manifest allows; before the change the ones that are in use count.
+func TestPlanMeasuresAgainstTheChunks(t *testing.T) {
+	const chunks, few = "spec:\n  publication: {chunks: 4}\n", "pointsPerWeight: 16"
+	large := edited(t, edited(t, edgeManifest, "spec:\n", chunks), few, "pointsPerWeight: 20000")
+	workdir(t, map[string]string{"four.yaml": large, "one.yaml": edited(t, edgeManifest, "spec:\n", chunks)})
+	report := planOf(t, "-f", "four.yaml", "--from", "edge")
+	bytes := report.After.Snapshot.Bytes
+	if a := report.After; bytes <= 1<<20 || bytes > 2<<20 || a.Chunks != 4 || a.ChunksInUse != 2 || a.PartOfChunks != round(float64(bytes)/(4<<20), 6) {
+		t.Errorf("after: %d bytes, %d of %d chunks, part %f", bytes, a.ChunksInUse, a.Chunks, a.PartOfChunks)
+	}
+	if b := report.Before; b.Chunks != 0 || b.ChunksInUse != 1 || b.PartOfChunks != 0 {
+		t.Errorf("before: %+v", b)
+	}
+	part := percent(float64(bytes)/(4<<20), 1)
+	wantContains(t, run(t, "", "plan", "-f", "four.yaml", "--from", "edge").out, fmt.Sprintf("%d, %s of 4 chunks, 2 in use\n", bytes, part))
+	wantContains(t, run(t, "", "plan", "-f", "edge.yaml", "--from", "four.yaml").out, fmt.Sprintf("bytes       %d, in 2 chunks", bytes))
+	wantContains(t, run(t, "", "plan", "-f", "one.yaml", "--from", "edge").out, "2592, 0.1% of 4 chunks, 1 in use\n")
 }

@@ -50,6 +50,11 @@ type PlannedRing struct {
 	Snapshot RingReport `json:"snapshot"`
 	// PartOfConfigMap is the length of the snapshot over what a ConfigMap takes.
 	PartOfConfigMap float64 `json:"partOfConfigMap"`
+	// ChunksInUse is how many ConfigMaps it takes. Chunks is how many the manifest allows, spec.publication.chunks, and
+	// PartOfChunks the length over what those take; both are absent before the change.
+	ChunksInUse  int     `json:"chunksInUse"`
+	Chunks       int     `json:"chunks,omitempty"`
+	PartOfChunks float64 `json:"partOfChunks,omitempty"`
 	// View is there with --features.
 	View *ViewReport `json:"view,omitempty"`
 	// WorstView is the declared view of the largest MaxOverAverage; with V3 only.

@@ -101,9 +101,7 @@ func (r *PlanReport) ringTable(w io.Writer) {
 	row("backends", func(p *PlannedRing) string { return countText(p.Snapshot.Backends) })
 	row("features", func(p *PlannedRing) string { return strings.Join(p.Snapshot.Features, ",") })
 	row("points", func(p *PlannedRing) string { return strconv.Itoa(p.Snapshot.Points) })
-	row("bytes", func(p *PlannedRing) string {
-		return fmt.Sprintf("%d, %s of a ConfigMap", p.Snapshot.Bytes, percent(p.PartOfConfigMap, 1))
-	})
+	row("bytes", (*PlannedRing).bytesText)
 	balance := func(p *PlannedRing) BalanceReport {
 		if p.View != nil {
 			return p.View.Balance
@@ -119,6 +117,18 @@ func (r *PlanReport) ringTable(w io.Writer) {
 		}
 		return fmt.Sprintf("%s, max/avg %.3f", viewName(p.WorstView.Features), p.WorstView.MaxOverAverage)
 	})
+}
+
+// bytesText says how many bytes there are, and what part of the ConfigMaps they take.
+func (p *PlannedRing) bytesText() string {
+	switch {
+	case p.Chunks > 1:
+		return fmt.Sprintf("%d, %s of %d chunks, %d in use", p.Snapshot.Bytes, percent(p.PartOfChunks, 1), p.Chunks, p.ChunksInUse)
+	case p.ChunksInUse > 1:
+		return fmt.Sprintf("%d, in %d chunks", p.Snapshot.Bytes, p.ChunksInUse)
+	default:
+		return fmt.Sprintf("%d, %s of a ConfigMap", p.Snapshot.Bytes, percent(p.PartOfConfigMap, 1))
+	}
 }
 
 // shortDigest keeps as much of a digest as tells two apart.
