@@ -212,6 +212,9 @@ func (c comparison) addressChanges() []AddressChange {
 func (c comparison) notes() []string {
 	var notes []string
 	old, new := c.before.ring, c.after.ring
+	if name := c.before.name; name != "" && name != c.after.name {
+		notes = append(notes, fmt.Sprintf("%s is of another ring, HashRing %s", c.before.origin, name))
+	}
 	if old.Identity() != new.Identity() {
 		notes = append(notes, fmt.Sprintf("the identity changes from %s to %s: the API server refuses that", old.Identity(), new.Identity()))
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -17,6 +18,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const planLong = `Say what would move if a manifest were applied: the exact share of the key space,
@@ -57,6 +59,7 @@ type planOptions struct {
 	from        string
 	features    []string
 	pairs       int
+	backends    int
 	output      *formatFlag
 	config      *genericclioptions.ConfigFlags
 	configNames []string
@@ -77,6 +80,7 @@ func newPlanCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&o.from, "from", fromCluster, "what to compare with: cluster, or the path of a directory, a snapshot or a manifest")
 	flags.StringSliceVar(&o.features, "features", nil, "plan for readers with these features")
 	flags.IntVar(&o.pairs, "pairs", 10, "how many moves from one backend to another are listed, the largest first")
+	flags.IntVar(&o.backends, "backends", 20, "how many backends the table lists, those that gain and lose the most, 0 for all")
 	o.output = addFormat(cmd, "o", formatTable, formatJSON, formatYAML)
 	o.config, o.configNames = addConfigFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -103,6 +107,8 @@ func (o *planOptions) check(cmd *cobra.Command) error {
 		return usagef(cmd, "--from is empty: it must be %s or a path", fromCluster)
 	case o.pairs < 0:
 		return usagef(cmd, "--pairs is %d, it must be at least 0", o.pairs)
+	case o.backends < 0:
+		return usagef(cmd, "--backends is %d, it must be at least 0", o.backends)
 	}
 	if cmd.Flags().Changed("namespace") {
 		o.manifest.namespace = *o.config.Namespace
@@ -143,7 +149,7 @@ func (o *planOptions) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return report.moves(), o.output.print(o.streams.Out, report, func(out io.Writer) { report.print(out, o.pairs) })
+	return report.moves(), o.output.print(o.streams.Out, report, func(out io.Writer) { report.print(out, o.pairs, o.backends) })
 }
 
 // planSide is a ring before or after the change.
@@ -152,6 +158,8 @@ type planSide struct {
 	ring *ring.Ring
 	// origin is how messages call it.
 	origin string
+	// name is namespace and name of the HashRing, "" where the source does not tell.
+	name string
 	// digest is that of the snapshot, bytes its length.
 	digest string
 	bytes  int
@@ -178,7 +186,7 @@ func planned(hashRing *v1alpha1.HashRing, previous *ring.Ring) (*planSide, error
 		return nil, fmt.Errorf("HashRing %s: %w", name, err)
 	}
 	side := newPlanSide(built, name)
-	side.addresses, side.chunks = desired.Addresses, desired.Chunks
+	side.name, side.addresses, side.chunks = name, desired.Addresses, desired.Chunks
 	return side, nil
 }
 
@@ -203,7 +211,7 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	if isSnapshot {
-		return readSide(ctx, snapshotFile{o.from})
+		return o.beforeOfSnapshot(ctx)
 	}
 	older, err := manifestRef{file: o.from, name: hashRing.Name, namespace: hashRing.Namespace}.load(ctx, nil)
 	if err != nil {
@@ -214,6 +222,20 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 		return nil, fmt.Errorf("--from %s: %w", o.from, err)
 	}
 	side.origin, side.chunks = "manifest "+o.from, 0
+	return side, nil
+}
+
+// beforeOfSnapshot reads a snapshot file. It does not say of which HashRing it is, but the routing file of its directory may.
+func (o *planOptions) beforeOfSnapshot(ctx context.Context) (*planSide, error) {
+	side, err := readSide(ctx, snapshotFile{o.from})
+	if err != nil {
+		return nil, err
+	}
+	if data, err := routing.ReadFile(filepath.Join(filepath.Dir(o.from), routing.FileName), plan.ChunkBytes); err == nil {
+		if file, err := routing.Parse(data); err == nil && file.Stable.Digest == side.digest {
+			side.name = file.Ring
+		}
+	}
 	return side, nil
 }
 
@@ -232,6 +254,7 @@ func readSide(ctx context.Context, src source) (*planSide, error) {
 		return nil, err
 	}
 	side := newPlanSide(from.ring, from.origin)
+	side.name = from.name()
 	if from.revision > 0 {
 		side.origin += fmt.Sprintf(", revision %d", from.revision)
 	}

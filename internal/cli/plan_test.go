@@ -196,7 +196,7 @@ func TestPlanOfTheFirstRing(t *testing.T) {
 		t.Errorf("got %+v", report)
 	}
 	var text strings.Builder
-	report.print(&text, 10)
+	report.print(&text, 10, 20)
 	assertGolden(t, "plan-first", text.String())
 }
 
@@ -331,6 +331,7 @@ func TestPlanUsage(t *testing.T) {
 		`unexpected argument "x"`:                  {"-f", "x", "x"},
 		"--from is empty":                          {"-f", "x", "--from", ""},
 		"--pairs is -1, it must be at least 0":     {"-f", "x", "--pairs", "-1"},
+		"--backends is -1, it must be at least 0":  {"-f", "x", "--backends", "-1"},
 		"--context is for a cluster: it cannot be": {"-f", "x", "--from", "y", "--context", "z"},
 		"must be table, json or yaml":              {"-f", "x", "-o", "tsv"},
 	} {

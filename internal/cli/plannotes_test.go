@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -54,4 +56,60 @@ func TestPlanMeasuresAgainstTheChunks(t *testing.T) {
 	wantContains(t, run(t, "", "plan", "-f", "four.yaml", "--from", "edge").out, fmt.Sprintf("%d, %s of 4 chunks, 2 in use\n", bytes, part))
 	wantContains(t, run(t, "", "plan", "-f", "edge.yaml", "--from", "four.yaml").out, fmt.Sprintf("bytes       %d, in 2 chunks", bytes))
 	wantContains(t, run(t, "", "plan", "-f", "one.yaml", "--from", "edge").out, "2592, 0.1% of 4 chunks, 1 in use\n")
+}
+
+// TestPlanListsTheBackendsThatMoveMost, in the order of the report, and counts the others. JSON has all.
+func TestPlanListsTheBackendsThatMoveMost(t *testing.T) {
+	report := PlanReport{Backends: []BackendChange{{ID: "a", Lost: 0.1}, {ID: "b", Lost: 0.3}, {ID: "c", Gained: 0.2, Lost: 0.15}, {ID: "d", Gained: 0.2}}}
+	for i := range report.Backends {
+		report.Backends[i].WeightAfter = new(uint32)
+	}
+	for count, want := range map[int]string{
+		0: "BACKEND a b c d", 4: "BACKEND a b c d",
+		3: "BACKEND b c d 1 backend that gains and loses less is not shown: --backends 0 shows all",
+		2: "BACKEND b c 2 backends that gain and lose less are not shown: --backends 0 shows all",
+	} {
+		var out strings.Builder
+		report.printBackends(&out, count)
+		var words []string
+		for line := range strings.Lines(out.String()) {
+			name, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
+			words = append(words, name)
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%d: got %q, want %q", count, got, want)
+		}
+	}
+	workdir(t, map[string]string{"smaller.yaml": edited(t, edgeManifest, edgeC2, "")})
+	if all := planOf(t, "-f", "smaller.yaml", "--from", "edge", "--backends", "1").Backends; len(all) != 3 {
+		t.Errorf("%d backends in JSON", len(all))
+	}
+	out := run(t, "", "plan", "-f", "smaller.yaml", "--from", "edge", "--backends", "1").out
+	if pairs, views, backends := strings.Index(out, "FROM "), strings.Index(out, "VIEW "), strings.Index(out, "BACKEND "); pairs < 0 || views < pairs || backends < views {
+		t.Errorf("pairs, views and backends are at %d, %d, %d", pairs, views, backends)
+	}
+	wantContains(t, out, "2 backends that gain and lose less are not shown")
+}
+
+// TestPlanSaysThatTheOtherIsAnotherRing, of a directory and of a snapshot in one; a lone snapshot does not tell.
+func TestPlanSaysThatTheOtherIsAnotherRing(t *testing.T) {
+	workdir(t, map[string]string{"eu.yaml": edited(t, edgeManifest, "namespace: cdn", "namespace: eu")})
+	for _, from := range []string{"directory edge", "file edge/ring-a.snap"} {
+		_, path, _ := strings.Cut(from, " ")
+		want := []string{from + " is of another ring, HashRing cdn/edge"}
+		if diff := cmp.Diff(want, planOf(t, "-f", "eu.yaml", "--from", path).Notes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", from, diff)
+		}
+		if notes := planOf(t, "-f", "edge.yaml", "--from", path).Notes; notes != nil {
+			t.Errorf("%s is of this ring: %q", from, notes)
+		}
+	}
+	write(t, "alone/ring-a.snap", read(t, "edge/ring-a.snap"))
+	write(t, "beside/ring-a.snap", read(t, "edge/ring-a.snap"))
+	write(t, "beside/routing.json", read(t, "shards/routing.json"))
+	for _, path := range []string{"alone/ring-a.snap", "beside/ring-a.snap"} {
+		if notes := planOf(t, "-f", "eu.yaml", "--from", path).Notes; notes != nil {
+			t.Errorf("%s: %q", path, notes)
+		}
+	}
 }

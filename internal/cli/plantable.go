@@ -3,21 +3,20 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// print writes the plan for people: what it comes to, then before and after, then who is concerned.
-func (r *PlanReport) print(out io.Writer, pairs int) {
+// print writes the plan for people: what it comes to, then before and after, then who is concerned. Of the backends there are
+// as many as said, 0 is all.
+func (r *PlanReport) print(out io.Writer, pairs, backends int) {
 	printf(out, "HashRing %s, compared with %s\n", r.Ring, r.From)
 	printf(out, "%s\n\n", r.verdict())
 	rows(out, r.ringTable)
-	if len(r.Backends) > 0 {
-		printf(out, "\n")
-		rows(out, r.backendTable)
-	}
 	if len(r.Pairs) > 0 {
 		printf(out, "\n")
 		rows(out, r.pairTable)
@@ -28,6 +27,10 @@ func (r *PlanReport) print(out io.Writer, pairs int) {
 	if len(r.Views) > 0 {
 		printf(out, "\n")
 		rows(out, r.viewTable)
+	}
+	if len(r.Backends) > 0 {
+		printf(out, "\n")
+		r.printBackends(out, backends)
 	}
 	if len(r.Addresses) > 0 {
 		printf(out, "\n")
@@ -151,11 +154,28 @@ func viewName(features []string) string {
 	return strings.Join(features, ",")
 }
 
-func (r *PlanReport) backendTable(w io.Writer) {
-	printf(w, "BACKEND\tWEIGHT\tSHARE\tGAINED\tLOST\n")
-	for _, b := range r.Backends {
-		printf(w, "%s\t%s\t%s to %s\t%s\t%s\n", b.ID, b.weightText(), percent(b.ShareBefore, 3), percent(b.ShareAfter, 3),
-			part(b.Gained), part(b.Lost))
+// printBackends lists the backends that gain and lose the most, at most count, in the order of the report.
+func (r *PlanReport) printBackends(out io.Writer, count int) {
+	shown := r.Backends
+	if count > 0 && len(shown) > count {
+		largest := slices.Clone(shown)
+		slices.SortStableFunc(largest, func(a, b BackendChange) int { return cmp.Compare(b.Gained+b.Lost, a.Gained+a.Lost) })
+		kept := map[string]bool{}
+		for _, b := range largest[:count] {
+			kept[b.ID] = true
+		}
+		shown = slices.DeleteFunc(slices.Clone(shown), func(b BackendChange) bool { return !kept[b.ID] })
+	}
+	rows(out, func(w io.Writer) {
+		printf(w, "BACKEND\tWEIGHT\tSHARE\tGAINED\tLOST\n")
+		for _, b := range shown {
+			printf(w, "%s\t%s\t%s to %s\t%s\t%s\n", b.ID, b.weightText(), percent(b.ShareBefore, 3), percent(b.ShareAfter, 3),
+				part(b.Gained), part(b.Lost))
+		}
+	})
+	if left := len(r.Backends) - len(shown); left > 0 {
+		printf(out, "%s not shown: --backends 0 shows all\n",
+			plural(left, "backend that gains and loses less is", "backends that gain and lose less are"))
 	}
 }
 
