@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -102,8 +104,8 @@ func (o *sizeOptions) check(cmd *cobra.Command) (uint32, error) {
 		return 0, usagef(cmd, "--backends is %d, it must be 1 to %d", o.backends, ring.MaxBackends)
 	case o.unit < 1 || o.unit > ring.MaxWeight:
 		return 0, usagef(cmd, "--weight-unit is %d, it must be 1 to %d", o.unit, ring.MaxWeight)
-	case o.output.value == formatPNG && o.out == "":
-		return 0, usagef(cmd, "-o png is not for a terminal: --out names a file, or - for the standard output")
+	case o.output.value == formatPNG && o.out == "" && isTerminal(o.streams.Out):
+		return 0, usagef(cmd, "-o png is not for a terminal: redirect it, or --out names a file")
 	}
 	if len(o.points) == 0 || slices.Min(o.points) < 1 || slices.Max(o.points) > ring.MaxPointsPerWeight {
 		return 0, usagef(cmd, "--points is %v, it must be numbers from 1 to %d", o.points, ring.MaxPointsPerWeight)
@@ -116,6 +118,12 @@ func (o *sizeOptions) check(cmd *cobra.Command) (uint32, error) {
 		return 0, usagef(cmd, "%v", err)
 	}
 	return limit, nil
+}
+
+// isTerminal says whether people would see what is written to out.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // parseImbalance returns millionths.

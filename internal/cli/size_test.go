@@ -223,7 +223,6 @@ func TestSizeRefuses(t *testing.T) {
 		`--imbalance is "NaN%", it must be`:                       {"--backends", "3", "--imbalance", "NaN%"},
 		"--points is [0 5], it must be numbers from 1 to 100000":  {"--backends", "3", "--points", "0,5"},
 		"--points is [100001], it must be numbers":                {"--backends", "3", "--points", "100001"},
-		"-o png is not for a terminal":                            {"--backends", "3", "-o", "png"},
 		"must be table, json, yaml, csv, png or svg":              {"--backends", "3", "-o", "tsv"},
 		`unexpected argument "x"`:                                 {"--backends", "3", "x"},
 	} {

@@ -3,11 +3,15 @@
 package cli
 
 import (
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
@@ -142,5 +146,32 @@ func TestSizeSaysHowARingIsPublished(t *testing.T) {
 	out := succeed(t, "", "size", "--backends", "2048", "--points", "40,160,10000,100000", "--imbalance", "5%")
 	for _, want := range []string{" 1 ConfigMap\n", " 2 chunks\n", " recipe, 36 kB\n", "has to allow", " bytes, too many for 16 chunks: recipe, 36 kB\n"} {
 		wantContains(t, out, want)
+	}
+}
+
+// TestSizeKeepsPNGFromTerminals, and writes it to anything else.
+func TestSizeKeepsPNGFromTerminals(t *testing.T) {
+	args := []string{"size", "--backends", "3", "--points", "1,10", "-o", "png"}
+	path := filepath.Join(t.TempDir(), "x.png")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if code := Main(t.Context(), args, genericiooptions.IOStreams{Out: file, ErrOut: io.Discard}); code != ExitOK {
+		t.Errorf("to a file: exit code %d", code)
+	}
+	if image := read(t, path); !strings.HasPrefix(image, "\x89PNG") || image != succeed(t, "", args...) {
+		t.Error("the file has another image than a pipe")
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminals: ", err)
+	}
+	defer terminal.Close()
+	var errOut strings.Builder
+	code := Main(t.Context(), args, genericiooptions.IOStreams{Out: terminal, ErrOut: &errOut})
+	if want := "-o png is not for a terminal: redirect it, or --out names a file"; code != ExitUsage || !strings.Contains(errOut.String(), want) {
+		t.Errorf("to a terminal: exit code %d, %q", code, errOut.String())
 	}
 }
