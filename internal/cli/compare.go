@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -32,13 +33,8 @@ func (c comparison) report() (*PlanReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	movement := ring.Compare(from, to)
-	report := &PlanReport{
-		Ring: c.after.origin, From: c.before.origin, Features: c.features,
-		Moved: share(movement.Total), MovedPositions: movement.Total,
-		After: describePlanned(c.after, to, c.features), Backends: backendChanges(from, to, movement),
-	}
-	if becomes := c.after.ring.Encoding(); becomes == ring.EncodingRecipe && (first || c.before.ring.Encoding() != becomes) {
+	report := &PlanReport{Ring: c.after.origin, From: c.before.origin, Features: c.features, After: describePlanned(c.after, to, c.features)}
+	if c.after.encoding == ring.EncodingRecipe && (first || c.before.encoding != ring.EncodingRecipe) {
 		report.Notes = []string{recipeNote(c.after.ring.PointCount())}
 	}
 	if !first {
@@ -46,17 +42,33 @@ func (c comparison) report() (*PlanReport, error) {
 		report.Before = &before
 		report.Addresses = c.addressChanges()
 		report.Notes = append(report.Notes, c.notes()...)
-		if len(c.features) == 0 {
-			report.Views = viewMovements(old, c.after.ring, movement.Total)
-		}
+	}
+	if first || !c.same() {
+		c.addMovement(report, from, to)
+	}
+	report.Outcome = c.outcome(report)
+	return report, nil
+}
+
+// same says that both rings have the same points and backends, so that nothing can move.
+func (c comparison) same() bool {
+	return c.before.digest == c.after.digest || c.before.ring == c.after.ring ||
+		bytes.Equal(c.before.ring.Recipe(), c.after.ring.Recipe())
+}
+
+// addMovement compares the rings, point by point.
+func (c comparison) addMovement(report *PlanReport, from, to *ring.View) {
+	movement := ring.Compare(from, to)
+	report.Moved, report.MovedPositions = share(movement.Total), movement.Total
+	report.Backends = backendChanges(from, to, movement)
+	if report.Before != nil && len(c.features) == 0 {
+		report.Views = viewMovements(from.Ring(), to.Ring(), movement.Total)
 	}
 	pairs := ring.ComparePairs(from, to)
 	report.PairCount = len(pairs)
 	for _, p := range pairs[:min(len(pairs), c.pairs)] {
 		report.Pairs = append(report.Pairs, PairReport{From: p.From, To: p.To, Moved: share(p.Positions)})
 	}
-	report.Outcome = c.outcome(report)
-	return report, nil
 }
 
 // oldRing returns the ring before; where there is none, one without a backend.
@@ -74,13 +86,21 @@ func (c comparison) views(old *ring.Ring, features []string, first bool) (from, 
 	if to, err = c.after.ring.View(features...); err != nil {
 		return nil, nil, fmt.Errorf("--features, after the change: %w", err)
 	}
+	if old == c.after.ring {
+		return to, to, c.answerable(to, to, first)
+	}
 	if from, err = old.View(features...); err != nil {
 		return nil, nil, fmt.Errorf("--features, before the change: %w", err)
 	}
+	return from, to, c.answerable(from, to, first)
+}
+
+// answerable returns an error where nothing can own a key in the view, before or after.
+func (c comparison) answerable(from, to *ring.View, first bool) error {
 	if !first && to.Len() == 0 && from.Len() == 0 {
-		return nil, nil, fmt.Errorf("--features %s: no backend with a weight above 0 has all of them, before or after", strings.Join(features, ","))
+		return fmt.Errorf("--features %s: no backend with a weight above 0 has all of them, before or after", strings.Join(c.features, ","))
 	}
-	return from, to, nil
+	return nil
 }
 
 func (c comparison) outcome(r *PlanReport) PlanOutcome {
@@ -100,7 +120,7 @@ func (c comparison) outcome(r *PlanReport) PlanOutcome {
 
 func describePlanned(side *planSide, view *ring.View, features []string) PlannedRing {
 	p := PlannedRing{
-		Snapshot: describeRing(side.ring), PartOfConfigMap: round(float64(side.bytes)/plan.ChunkBytes, 6),
+		Snapshot: side.describe(), PartOfConfigMap: round(float64(side.bytes)/plan.ChunkBytes, 6),
 		Chunks: side.chunks, ChunksInUse: chunksOf(uint64(side.bytes)),
 	}
 	if side.chunks > 0 {
@@ -121,6 +141,22 @@ func describePlanned(side *planSide, view *ring.View, features []string) Planned
 		}
 	}
 	return p
+}
+
+// describe describes the snapshot, which is the recipe of the ring where that was opened from its points.
+func (s *planSide) describe() RingReport {
+	report := describeRing(s.ring)
+	if s.encoding == s.ring.Encoding() {
+		return report
+	}
+	for i, section := range report.Sections {
+		if section.Name == "points" {
+			report.Sections[i] = SectionReport{Name: "fingerprint", Bytes: section.Bytes + s.bytes - report.Bytes}
+		}
+	}
+	report.Digest, report.Encoding, report.Bytes = s.digest, s.encoding.String(), s.bytes
+	report.BytesPerPoint = round(float64(report.Bytes)/float64(report.Points), 2)
+	return report
 }
 
 // backendChanges describes the backends that gain or lose.

@@ -141,7 +141,7 @@ func (o *planOptions) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	after, err := planned(hashRing, before.ring)
+	after, err := planned(hashRing, before)
 	if err != nil {
 		return false, err
 	}
@@ -160,9 +160,11 @@ type planSide struct {
 	origin string
 	// name is namespace and name of the HashRing, "" where the source does not tell.
 	name string
-	// digest is that of the snapshot, bytes its length.
-	digest string
-	bytes  int
+	// digest is that of the snapshot, bytes its length, encoding what it holds. The ring can have been opened from another
+	// snapshot of the same.
+	digest   string
+	bytes    int
+	encoding ring.Encoding
 	// chunks is how many ConfigMaps the manifest allows; 0 before the change, where it matters no more.
 	chunks int
 	// addresses are the dial addresses of named backends; nil where the source does not tell.
@@ -170,23 +172,35 @@ type planSide struct {
 }
 
 func newPlanSide(r *ring.Ring, origin string) *planSide {
-	return &planSide{ring: r, origin: origin, digest: r.Digest(), bytes: len(r.Snapshot())}
+	return &planSide{ring: r, origin: origin, digest: r.Digest(), bytes: len(r.Snapshot()), encoding: r.Encoding()}
 }
 
-// planned builds what the operator would publish for a HashRing after the ring previous, which is nil where there is none.
-// V1 and V2 do not depend on it.
-func planned(hashRing *v1alpha1.HashRing, previous *ring.Ring) (*planSide, error) {
+// planned builds what the operator would publish for a HashRing after the ring of previous, which has none where there is none.
+// V1 and V2 do not depend on it. What turns out to be the same ring is not opened again, which for a recipe would build it.
+func planned(hashRing *v1alpha1.HashRing, previous *planSide) (*planSide, error) {
 	name := hashRing.Namespace + "/" + hashRing.Name
-	desired, err := plan.BuildFrom(hashRing.Spec, previous)
+	desired, err := plan.BuildFrom(hashRing.Spec, previous.ring)
 	if err != nil {
 		return nil, fmt.Errorf("HashRing %s: %w", name, err)
 	}
-	built, err := desired.Ring.Open()
-	if err != nil {
+	built := desired.Ring
+	side := &planSide{
+		origin: name, name: name, addresses: desired.Addresses, chunks: desired.Chunks,
+		digest: built.Digest(), bytes: len(built.Snapshot()), encoding: ring.EncodingPoints,
+	}
+	if built.Encoding() == v1alpha1.EncodingRecipe {
+		side.encoding = ring.EncodingRecipe
+	}
+	switch {
+	case previous.ring == nil:
+	case side.digest == previous.digest,
+		side.encoding == ring.EncodingRecipe && bytes.Equal(built.Recipe(), previous.ring.Recipe()):
+		side.ring = previous.ring
+		return side, nil
+	}
+	if side.ring, err = built.Open(); err != nil {
 		return nil, fmt.Errorf("HashRing %s: %w", name, err)
 	}
-	side := newPlanSide(built, name)
-	side.name, side.addresses, side.chunks = name, desired.Addresses, desired.Chunks
 	return side, nil
 }
 
@@ -217,7 +231,7 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
-	side, err := planned(older, nil)
+	side, err := planned(older, &planSide{})
 	if err != nil {
 		return nil, fmt.Errorf("--from %s: %w", o.from, err)
 	}

@@ -184,7 +184,7 @@ func TestPlanOfTheFirstRing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := planned(hashRing, nil)
+	after, err := planned(hashRing, &planSide{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,3 +113,66 @@ func TestPlanSaysThatTheOtherIsAnotherRing(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanDoesNotOpenTheSameRingTwice: neither the same snapshot nor a recipe of the same ring is built again, and both are
+// described as they are.
+func TestPlanDoesNotOpenTheSameRingTwice(t *testing.T) {
+	workdir(t, map[string]string{"recipe.yaml": recipeManifest(t)})
+	side := func(file string, previous *planSide) *planSide {
+		hashRing, err := manifestRef{file: file}.load(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		side, err := planned(hashRing, previous)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return side
+	}
+	points, recipe := side("edge.yaml", &planSide{}), side("recipe.yaml", &planSide{})
+	for name, test := range map[string]struct {
+		before *planSide
+		file   string
+		again  bool
+	}{
+		"points as before": {points, "edge.yaml", false}, "a recipe as before": {recipe, "recipe.yaml", false},
+		"points to a recipe": {points, "recipe.yaml", false}, "a recipe to points": {recipe, "edge.yaml", true},
+	} {
+		got := side(test.file, test.before)
+		if again := got.ring != test.before.ring; again != test.again {
+			t.Errorf("%s: opened again: %v", name, again)
+		}
+		want := describeRing(points.ring)
+		if test.file == "recipe.yaml" {
+			want = describeRing(recipe.ring)
+		}
+		if diff := cmp.Diff(want, got.describe()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !(comparison{before: test.before, after: got}).same() {
+			t.Errorf("%s: compared", name)
+		}
+	}
+}
+
+// TestPlanDoesNotCompareTheSameRing: of two snapshots of the same digest nothing is asked, which two different rings show.
+func TestPlanDoesNotCompareTheSameRing(t *testing.T) {
+	build := func(backends int) *planSide {
+		c := numberedFleet(backends, []uint32{1})
+		c.Algorithm = ring.Algorithm{Version: ring.V2, PointsPerWeight: 10}
+		r, err := ring.Build(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newPlanSide(r, "x")
+	}
+	c := comparison{before: build(2), after: build(3), pairs: 10}
+	if report, err := c.report(); err != nil || report.Outcome != PlanMoves || report.MovedPositions == 0 || c.same() {
+		t.Errorf("%+v, %v", report, err)
+	}
+	c.after.digest = c.before.digest
+	report, err := c.report()
+	if err != nil || report.Outcome != PlanUnchanged || report.MovedPositions != 0 || report.Backends != nil || report.Pairs != nil || report.Views != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
