@@ -77,6 +77,8 @@ type sizeChart struct {
 	curves  []sizeCurve
 	lowest  float64
 	highest float64
+	// boxed says that there is the box of addSteps.
+	boxed bool
 }
 
 func (r *SizeReport) drawOn(canvas draw.Canvas, curves []sizeCurve) error {

@@ -18,7 +18,14 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 )
 
-// addSteps marks the last factor of ten, and says what it is expected to buy for a plain ring.
+// The box of addSteps spans these points for each unit of weight; its text takes so much room from the top.
+const (
+	boxFew, boxMany = 10_000, 100_000
+	boxText         = 2 * vg.Centimeter
+)
+
+// addSteps marks the last factor of ten, and says what it is expected to buy for a plain ring. Where the operator builds none of so
+// many points it buys nothing.
 func (c *sizeChart) addSteps() error {
 	at := func(points int) *SizeRung {
 		for i := range c.report.Rungs {
@@ -28,11 +35,12 @@ func (c *sizeChart) addSteps() error {
 		}
 		return nil
 	}
-	const few, many = 10_000, 100_000
+	const few, many = boxFew, boxMany
 	before, after := at(few), at(many)
-	if before == nil || after == nil {
+	if before == nil || after == nil || after.Plain.Refused {
 		return nil
 	}
+	c.boxed = true
 	band, err := plotter.NewPolygon(plotter.XYs{{X: few, Y: c.lowest}, {X: many, Y: c.lowest}, {X: many, Y: c.highest}, {X: few, Y: c.highest}})
 	if err != nil {
 		return err
@@ -83,8 +91,12 @@ func (c *sizeChart) label(words string, x, y float64, up vg.Length, align draw.X
 	c.Add(note{words, x, y, up, style})
 }
 
-// addShade fills what ties add to a plain ring.
+// addShade fills what ties add to a plain ring, where they add so much that it is seen beside the curves.
 func (c *sizeChart) addShade() error {
+	const seen = 1.05
+	if !slices.ContainsFunc(c.curves, func(p sizeCurve) bool { return p.plain > seen*p.random }) {
+		return nil
+	}
 	var edge plotter.XYs
 	for _, p := range c.curves {
 		edge = append(edge, plotter.XY{X: p.points, Y: p.plain})
@@ -179,9 +191,7 @@ func (c *sizeChart) addMarks() error {
 	if full == 0 {
 		return nil
 	}
-	if err := c.rule(plotter.XYs{{X: full, Y: c.lowest}, {X: full, Y: c.highest}}); err != nil {
-		return err
-	}
+	c.Add(upright{full, c.lowest, c.highest, c.headroom(full), ruleStyle})
 	c.label("one ConfigMap is full", full/indent, c.lowest, 3*vg.Millimeter, draw.XRight, chartGrey)
 	return nil
 }
@@ -191,9 +201,32 @@ func (c *sizeChart) rule(ends plotter.XYs) error {
 	if err != nil {
 		return err
 	}
-	l.Color, l.Width, l.Dashes = chartGrey, vg.Points(1), []vg.Length{vg.Points(6), vg.Points(3)}
+	l.LineStyle = ruleStyle
 	c.Add(l)
 	return nil
+}
+
+var ruleStyle = draw.LineStyle{Color: chartGrey, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(6), vg.Points(3)}}
+
+// headroom is how far below the top a line has to end that would otherwise run through the text of the box.
+func (c *sizeChart) headroom(x float64) vg.Length {
+	if c.boxed && x > boxFew && x < boxMany {
+		return boxText
+	}
+	return 0
+}
+
+// upright is a line that ends some way below a place of the plot.
+type upright struct {
+	x, low, high float64
+	below        vg.Length
+	style        draw.LineStyle
+}
+
+// Plot implements plot.Plotter.
+func (u upright) Plot(canvas draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&canvas)
+	canvas.StrokeLine2(u.style, x(u.x), y(u.low), x(u.x), y(u.high)-u.below)
 }
 
 // fullConfigMap returns for how many points for each unit of weight a ConfigMap is full, between two rungs of the ladder; 0 where

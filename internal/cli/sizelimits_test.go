@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ringwright/ringwright/internal/plan"
@@ -173,5 +174,32 @@ func TestSizeKeepsPNGFromTerminals(t *testing.T) {
 	code := Main(t.Context(), args, genericiooptions.IOStreams{Out: terminal, ErrOut: &errOut})
 	if want := "-o png is not for a terminal: redirect it, or --out names a file"; code != ExitUsage || !strings.Contains(errOut.String(), want) {
 		t.Errorf("to a terminal: exit code %d, %q", code, errOut.String())
+	}
+}
+
+// TestSizeChartShowsWhatThereIs: few backends have no ties to see, and where the operator builds no 100,000 points each there is no
+// box that praises them. The line of the full ConfigMap ends below the text of the box.
+func TestSizeChartShowsWhatThereIs(t *testing.T) {
+	draw := func(args ...string) string {
+		return succeed(t, "", append([]string{"size", "--points", "10,10000,100000", "-o", "svg"}, args...)...)
+	}
+	const ties, box = "what 32-bit collisions", "The last 90,000 points"
+	few, many := draw("--backends", "12"), draw("--backends", "300")
+	if strings.Contains(few, ties) || !strings.Contains(few, box) || !strings.Contains(few, "one ConfigMap is full") {
+		t.Error("12 backends: the legend has ties, or there is no box, or no line")
+	}
+	if !strings.Contains(many, ties) || !strings.Contains(many, box) {
+		t.Error("300 backends: no ties or no box")
+	}
+	if heavy := draw("--backends", "12", "--weights", "300"); strings.Contains(heavy, box) || !strings.Contains(heavy, ties) {
+		t.Error("360 million points are refused: there is a box, or no ties")
+	}
+	for x, want := range map[float64]vg.Length{9_000: 0, 25_000: boxText, 100_000: 0} {
+		if got := (&sizeChart{boxed: true}).headroom(x); got != want {
+			t.Errorf("headroom at %.0f is %v", x, got)
+		}
+		if got := (&sizeChart{}).headroom(x); got != 0 {
+			t.Errorf("headroom at %.0f without a box is %v", x, got)
+		}
 	}
 }
