@@ -75,7 +75,7 @@ func newSizeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVarP(&o.manifest.file, "filename", "f", "", "take the backends of this manifest, - for the standard input")
 	flags.StringVar(&o.manifest.name, "name", "", "which HashRing of the manifest, where it has several")
 	flags.IntSliceVar(&o.points, "points", sizeLadder, fmt.Sprintf("the ladder: points for each unit of weight, 1 to %d", ring.MaxPointsPerWeight))
-	flags.StringVar(&o.imbalance, "imbalance", "5%", "how much a backend may have above its share, 0.0001% to 100%")
+	flags.StringVar(&o.imbalance, "imbalance", "5%", "how much a backend may have above its share, 0.0001% to 100% with at most 4 decimals")
 	flags.BoolVar(&o.measureAll, "measure-all", false, fmt.Sprintf("build also the rings of more than %d points", measuredPoints))
 	flags.StringVar(&o.out, "out", "", "write the result to this file, - for the standard output")
 	o.output = addFormat(cmd, "o", formatTable, formatJSON, formatYAML, formatCSV, formatPNG, formatSVG)
@@ -128,11 +128,20 @@ func isTerminal(out io.Writer) bool {
 
 // parseImbalance returns millionths.
 func parseImbalance(text string) (uint32, error) {
-	const millionths = 10_000 // in a percent
+	const perPercent, digits = 10_000, 4 // A millionth is 0.0001 %.
 	number, found := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(number, 64)
-	x = math.Round(x * millionths)
-	if inRange := x >= 1 && x <= 100*millionths; !found || err != nil || !inRange { // NaN is in no range.
+	if err != nil {
+		return 0, fmt.Errorf("--imbalance is %q, it must be 0.0001%% to 100%%", text)
+	}
+	if !found {
+		return 0, fmt.Errorf("--imbalance is %q, without a %%: it must be 0.0001%% to 100%%, such as 5%%", text)
+	}
+	if _, decimals, _ := strings.Cut(number, "."); len(decimals) > digits {
+		return 0, fmt.Errorf("--imbalance is %q, it must have at most %d decimals", text, digits)
+	}
+	x = math.Round(x * perPercent)
+	if inRange := x >= 1 && x <= 100*perPercent; !inRange || strings.ContainsAny(number, "xXeE_") { // NaN is in no range.
 		return 0, fmt.Errorf("--imbalance is %q, it must be 0.0001%% to 100%%", text)
 	}
 	return uint32(x), nil

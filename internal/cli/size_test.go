@@ -217,7 +217,12 @@ func TestSizeRefuses(t *testing.T) {
 		`--weights is "5..2", it must be a list`:                  {"--backends", "3", "--weights", "5..2"},
 		`--weights is "1,,2", it must be a list`:                  {"--backends", "3", "--weights", "1,,2"},
 		`--weights is "1..1000001", it must be`:                   {"--backends", "3", "--weights", "1..1000001"},
-		`--imbalance is "5", it must be 0.0001% to 100%`:          {"--backends", "3", "--imbalance", "5"},
+		`--imbalance is "5", without a %: it must be 0.0001% to`:  {"--backends", "3", "--imbalance", "5"},
+		`--imbalance is "0.05", without a %: `:                    {"--backends", "3", "--imbalance", "0.05"},
+		`--imbalance is "1.23456%", it must have at most 4 dec`:   {"--backends", "3", "--imbalance", "1.23456%"},
+		`--imbalance is "0.00001%", it must have at most 4 dec`:   {"--backends", "3", "--imbalance", "0.00001%"},
+		`--imbalance is "1e-3%", it must be 0.0001% to 100%`:      {"--backends", "3", "--imbalance", "1e-3%"},
+		`--imbalance is "five", it must be 0.0001% to 100%`:       {"--backends", "3", "--imbalance", "five"},
 		`--imbalance is "0%", it must be`:                         {"--backends", "3", "--imbalance", "0%"},
 		`--imbalance is "100.1%", it must be`:                     {"--backends", "3", "--imbalance", "100.1%"},
 		`--imbalance is "NaN%", it must be`:                       {"--backends", "3", "--imbalance", "NaN%"},
@@ -233,5 +238,13 @@ func TestSizeRefuses(t *testing.T) {
 	wantContains(t, fail(t, ExitFailure, "size", "--backends", "1", "--points", "1", "--out", "no/such/directory"), "--out: open no/such/directory: ")
 	if _, err := os.Stat("no"); !os.IsNotExist(err) {
 		t.Error("something was made")
+	}
+}
+
+func TestSizeTakesImbalances(t *testing.T) {
+	for text, want := range map[string]uint32{"0.0001%": 1, "1.2345%": 12_345, "5%": 50_000, "2.50%": 25_000, "100%": 1_000_000} {
+		if got, err := parseImbalance(text); err != nil || got != want {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
 	}
 }
