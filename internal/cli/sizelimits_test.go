@@ -63,7 +63,7 @@ func TestSizeOfWeightsInAUnit(t *testing.T) {
 	// The length differs by that of the weights, and messages speak of it.
 	opts := cmp.FilterPath(func(p cmp.Path) bool {
 		name := p.Last().String()
-		return name == ".Bytes" || name == ".Message"
+		return name == ".Bytes" || name == ".RecipeBytes" || name == ".Message"
 	}, cmp.Ignore())
 	if diff := cmp.Diff(want.Rungs, got.Rungs, opts); diff != "" {
 		t.Errorf("rungs (-of 1 +of 625):\n%s", diff)

@@ -4,11 +4,11 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const trimmedManifest = `apiVersion: ringwright.dev/v1alpha1
@@ -84,26 +84,20 @@ func TestBuildWarnsOfTheSpec(t *testing.T) {
 		"warning: FieldWithoutEffect: spec.algorithm.maxImbalance: set, and without effect with version V2")
 }
 
-// TestBuildAgainTrimsChunks: the ring before is found in all chunks of it.
-func TestBuildAgainTrimsChunks(t *testing.T) {
-	manifest := strings.Replace(trimmedManifest, "pointsPerWeight: 40, weightUnit: 500", "pointsPerWeight: 100000, weightUnit: 500", 1) +
-		"  publication: {chunks: 3, encoding: Points}\n"
-	workdir(t, map[string]string{"trimmed.yaml": manifest})
+// TestPreviousInChunks: the ring before is found in all chunks of it, and not where one of them is another's.
+func TestPreviousInChunks(t *testing.T) {
+	workdir(t, map[string]string{"trimmed.yaml": trimmedManifest})
 	succeed(t, "", "build", "-f", "trimmed.yaml", "-o", "trimmed")
-	replace(t, "trimmed.yaml", "port: 8080, weight: 500", "port: 8080, weight: 501")
-	var planned struct {
-		After struct {
-			Snapshot struct {
-				Digest string `json:"digest"`
-			} `json:"snapshot"`
-		} `json:"after"`
+	snapshot := []byte(read(t, "trimmed/ring-a.snap"))
+	d := outputDir{
+		held:   map[string][]byte{"ring-a.snap": snapshot[:1000], "ring-a.snap.1": snapshot[1000:]},
+		stable: routing.Reference{Slot: routing.SlotA, Digest: ring.Digest(snapshot), Version: "V3", Chunks: 2},
 	}
-	out := run(t, "", "plan", "-f", "trimmed.yaml", "--from", "trimmed", "-o", "json")
-	if err := json.Unmarshal([]byte(out.out), &planned); err != nil || out.code != ExitMoves {
-		t.Fatal(err)
+	if r := d.previous(); r == nil || r.Digest() != ring.Digest(snapshot) {
+		t.Error("the ring that is there in two chunks is not found")
 	}
-	succeed(t, "", "build", "-f", "trimmed.yaml", "-o", "trimmed")
-	if text := read(t, "trimmed/routing.json"); !strings.Contains(text, planned.After.Snapshot.Digest) || !strings.Contains(text, `"chunks":`) {
-		t.Errorf("planned was %s, written is %s", planned.After.Snapshot.Digest, text)
+	d.held["ring-a.snap.1"] = snapshot[1001:]
+	if d.previous() != nil {
+		t.Error("chunks that do not belong together are taken for a ring")
 	}
 }

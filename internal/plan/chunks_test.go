@@ -315,27 +315,3 @@ func TestRecordsFit(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestLargeRecipesWarn: readers refuse by default what the operator publishes.
-func TestLargeRecipesWarn(t *testing.T) {
-	for points, want := range map[int32]int{ring.DefaultMaxPoints / 700: 0, ring.DefaultMaxPoints/700 + 1: 1} {
-		s := spec(7)
-		s.Algorithm.PointsPerWeight = 100
-		for i := range s.Backends {
-			s.Backends[i].Weight = ptr.To(points)
-		}
-		d, err := plan.Build(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		large := 0
-		for _, w := range d.Ring.Warnings() {
-			if w.Reason == v1alpha1.WarningLargeRecipe && strings.Contains(w.Message, "by default refuse more than 67108864: --max-points") {
-				large++
-			}
-		}
-		if large != want {
-			t.Errorf("%d points: warnings %+v", d.Ring.PointCount(), d.Ring.Warnings())
-		}
-	}
-}
