@@ -146,6 +146,7 @@ func describePlanned(side *planSide, view *ring.View, features []string) Planned
 // describe describes the snapshot, which is the recipe of the ring where that was opened from its points.
 func (s *planSide) describe() RingReport {
 	report := describeRing(s.ring)
+	report.Warnings = append(describeWarnings(s.warnings), report.Warnings...)
 	if s.encoding == s.ring.Encoding() {
 		return report
 	}

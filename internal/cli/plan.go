@@ -167,6 +167,8 @@ type planSide struct {
 	encoding ring.Encoding
 	// chunks is how many ConfigMaps the manifest allows; 0 before the change, where it matters no more.
 	chunks int
+	// warnings are those of the spec.
+	warnings []v1alpha1.Warning
 	// addresses are the dial addresses of named backends; nil where the source does not tell.
 	addresses map[string]string
 }
@@ -185,7 +187,7 @@ func planned(hashRing *v1alpha1.HashRing, previous *planSide) (*planSide, error)
 	}
 	built := desired.Ring
 	side := &planSide{
-		origin: name, name: name, addresses: desired.Addresses, chunks: desired.Chunks,
+		origin: name, name: name, addresses: desired.Addresses, chunks: desired.Chunks, warnings: desired.Warnings,
 		digest: built.Digest(), bytes: len(built.Snapshot()), encoding: ring.EncodingPoints,
 	}
 	if built.Encoding() == v1alpha1.EncodingRecipe {

@@ -176,3 +176,14 @@ func TestPlanDoesNotCompareTheSameRing(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
+
+// TestPlanWarnsOfTheSpec as build does.
+func TestPlanWarnsOfTheSpec(t *testing.T) {
+	workdir(t, map[string]string{
+		"old.yaml": strings.Replace(trimmedManifest, "version: V3, pointsPerWeight: 40, weightUnit: 500, maxImbalance: \"0.5%\"", "version: V2, pointsPerWeight: 1", 1),
+		"new.yaml": strings.Replace(trimmedManifest, "version: V3, pointsPerWeight: 40, weightUnit: 500", "version: V2, pointsPerWeight: 1", 1),
+	})
+	out := succeed(t, "", "plan", "-f", "new.yaml", "--from", "old.yaml", "-o", "json")
+	wantContains(t, out, "FieldWithoutEffect")
+	wantContains(t, out, "spec.algorithm.maxImbalance")
+}

@@ -64,9 +64,19 @@ func overLimit(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
 
 // Warnings returns what is odd about a ring with these [ViewBalances], whatever its spec.
 func Warnings(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
-	var list []v1alpha1.Warning
+	list := largeRecipe(v1alpha1.Encoding(r.Encoding().String()), r.PointCount())
 	for _, w := range r.Warnings() {
 		list = append(list, v1alpha1.Warning{Reason: v1alpha1.WarningReason(w.Kind.String()), Message: w.Message})
 	}
 	return append(list, overLimit(r, views)...)
+}
+
+// largeRecipe warns of a recipe that readers refuse unless they are told otherwise.
+func largeRecipe(encoding v1alpha1.Encoding, points int) []v1alpha1.Warning {
+	if encoding != v1alpha1.EncodingRecipe || points <= ring.DefaultMaxPoints {
+		return nil
+	}
+	return []v1alpha1.Warning{{Reason: v1alpha1.WarningLargeRecipe, Message: fmt.Sprintf(
+		"readers build %d points from the recipe, and by default refuse more than %d: --max-points of the agent, or Options.MaxPoints of pkg/ringclient, raises that",
+		points, ring.DefaultMaxPoints)}}
 }

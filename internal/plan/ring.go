@@ -175,18 +175,8 @@ func BuildRing(q Request) (*Ring, error) {
 	if size := uint64(len(r.snapshot)); size > q.budget() {
 		return nil, tooLarge(q, uint64(r.points), size)
 	}
-	r.digest, r.warnings = ring.Digest(r.snapshot), append(r.largeRecipe(), Warnings(built, r.views)...)
+	r.digest, r.warnings = ring.Digest(r.snapshot), append(largeRecipe(r.encoding, r.points), Warnings(built, r.views)...)
 	return r, nil
-}
-
-// largeRecipe warns of a recipe that readers refuse unless they are told otherwise.
-func (r *Ring) largeRecipe() []v1alpha1.Warning {
-	if r.encoding != v1alpha1.EncodingRecipe || r.points <= ring.DefaultMaxPoints {
-		return nil
-	}
-	return []v1alpha1.Warning{{Reason: v1alpha1.WarningLargeRecipe, Message: fmt.Sprintf(
-		"readers build %d points from the recipe, and by default refuse more than %d: --max-points of the agent, or Options.MaxPoints of pkg/ringclient, raises that",
-		r.points, ring.DefaultMaxPoints)}}
 }
 
 // encode chooses the snapshot.

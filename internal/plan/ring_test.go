@@ -13,14 +13,15 @@ import (
 // TestLargeRecipesWarn: readers refuse by default what the operator publishes.
 func TestLargeRecipesWarn(t *testing.T) {
 	for name, row := range map[string]struct {
-		ring Ring
-		warn bool
+		encoding v1alpha1.Encoding
+		points   int
+		warn     bool
 	}{
-		"at the limit of readers": {Ring{encoding: v1alpha1.EncodingRecipe, points: ring.DefaultMaxPoints}, false},
-		"over it":                 {Ring{encoding: v1alpha1.EncodingRecipe, points: ring.DefaultMaxPoints + 1}, true},
-		"points":                  {Ring{encoding: v1alpha1.EncodingPoints, points: ring.DefaultMaxPoints + 1}, false},
+		"at the limit of readers": {v1alpha1.EncodingRecipe, ring.DefaultMaxPoints, false},
+		"over it":                 {v1alpha1.EncodingRecipe, ring.DefaultMaxPoints + 1, true},
+		"points":                  {v1alpha1.EncodingPoints, ring.DefaultMaxPoints + 1, false},
 	} {
-		list := row.ring.largeRecipe()
+		list := largeRecipe(row.encoding, row.points)
 		if warns := len(list) == 1 && strings.Contains(list[0].Message, "by default refuse more than 67108864: --max-points"); warns != row.warn {
 			t.Errorf("%s: %+v", name, list)
 		}
