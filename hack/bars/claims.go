@@ -4,9 +4,6 @@ package main
 
 import "runtime"
 
-// lookupLimit is a tenth below the 5 that a quiet machine shows: a busy one has been seen to take as much.
-const lookupLimit = 4.5
-
 // hashLimit is 1 where the standard library has an instruction for it.
 var hashLimit = map[bool]float64{true: 1.3, false: 0.9}[runtime.GOARCH == "amd64"]
 
@@ -17,8 +14,8 @@ func claims() []claim {
 		{"2048×40, bytes a point, at most", 3.9, atMost, pointsSectionBytes(40)},
 		{"2048×160, bytes a point, at most", 3.65, atMost, pointsSectionBytes(160)},
 		{"2048×10,000, bytes a point, at most", 2.9, atMost, pointsSectionBytes(10_000)},
-		{"lookup in 2048×40, times as fast as a binary search over 6-byte points, at least", lookupLimit, atLeast, lookupRatio(40)},
-		{"lookup in 2048×160, likewise, at least", lookupLimit, atLeast, lookupRatio(160)},
+		{"lookup in 2048×40, times as fast as a binary search over 6-byte points, at least", 5, atLeast, lookupRatio(40)},
+		{"lookup in 2048×160, likewise, at least", 5, atLeast, lookupRatio(160)},
 		{"lookup in 2048×10,000, likewise, at least", 4, atLeast, lookupRatio(10_000)},
 		{"hash of a key of 32 bytes, times as fast as crc32.ChecksumIEEE, at least", hashLimit, atLeast, hashRatio},
 		{"build of 2048×160, times as fast as slices.SortFunc over 6-byte points, at least", 5, atLeast, f.buildRatio},

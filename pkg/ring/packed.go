@@ -26,6 +26,8 @@ const (
 	overflowMark = 1 << 31
 	// window is how many entries of a bucket are compared without a branch.
 	window = 4
+	// pairWidth is up to what width one load has two entries: of its 64 bits up to 7 belong to the entry before.
+	pairWidth = (64 - 7) / 2
 	// entrySlack lies behind the last entry, so that a window can be read from any entry on with loads of 8 bytes.
 	entrySlack    = 32
 	minBucketBits = 4
@@ -169,8 +171,14 @@ func (p *packed) find(x uint32) (pos uint32, entry uint64) {
 	start, n := base+below, uint64(count)
 	width, mask := uint64(p.width), p.entryMask
 	bit := uint64(start) * width
-	e0, e1, e2 := p.load(bit)&mask, p.load(bit+width)&mask, p.load(bit+2*width)&mask
-	e3, e4 := p.load(bit+3*width)&mask, p.load(bit+4*width)&mask
+	first, second := p.load(bit), p.load(bit+2*width)
+	e0, e2, e4 := first&mask, second&mask, p.load(bit+4*width)&mask
+	var e1, e3 uint64
+	if width <= pairWidth {
+		e1, e3 = first>>(width&63)&mask, second>>(width&63)&mask
+	} else {
+		e1, e3 = p.load(bit+width)&mask, p.load(bit+3*width)&mask
+	}
 	pass0, pass1, pass2, pass3 := below64(e0, low)&below64(0, n), below64(e1, low)&below64(1, n), below64(e2, low)&below64(2, n), below64(e3, low)&below64(3, n)
 	entry = e0 ^ -pass0&(e0^e1) ^ -pass1&(e1^e2) ^ -pass2&(e2^e3) ^ -pass3&(e3^e4)
 	return p.closed(start + uint32(pass0+pass1+pass2+pass3)), entry
