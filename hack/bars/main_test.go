@@ -20,24 +20,24 @@ func TestReport(t *testing.T) {
 		line  string
 		holds bool
 	}{
-		"below what it may be at most":   {claim{"a", 3.9, atMost, figure(3.6051)}, "a\t3.605\t3.9\tok\n", true},
-		"at the limit":                   {claim{"a", 3, atLeast, figure(3)}, "a\t3\t3\tok\n", true},
-		"none allowed and none found":    {claim{"a", 0, atMost, figure(0)}, "a\t0\t0\tok\n", true},
-		"none allowed, some found":       {claim{"a", 0, atMost, figure(0.0001)}, "a\t0.0001\t0\tshort\n", false},
-		"over the limit":                 {claim{"a", 3.9, atMost, figure(3.91)}, "a\t3.91\t3.9\tshort\n", false},
-		"not rounded into the limit":     {claim{"a", 3.9, atMost, figure(3.900001)}, "a\t3.9\t3.9\tshort\n", false},
-		"below what it must be at least": {claim{"a", 3, atLeast, figure(2.999)}, "a\t2.999\t3\tshort\n", false},
-		"large":                          {claim{"a", 3, atLeast, figure(123456)}, "a\t123456\t3\tok\n", true},
-		"not a number, at most":          {claim{"a", 3, atMost, figure(math.NaN())}, "a\tNaN\t3\tshort\n", false},
-		"not a number, at least":         {claim{"a", 3, atLeast, figure(math.NaN())}, "a\tNaN\t3\tshort\n", false},
+		"below what it may be at most":   {claim{exact, "a", 3.9, atMost, figure(3.6051)}, "a\t3.605\t3.9\tok\n", true},
+		"at the limit":                   {claim{exact, "a", 3, atLeast, figure(3)}, "a\t3\t3\tok\n", true},
+		"none allowed and none found":    {claim{exact, "a", 0, atMost, figure(0)}, "a\t0\t0\tok\n", true},
+		"none allowed, some found":       {claim{exact, "a", 0, atMost, figure(0.0001)}, "a\t0.0001\t0\tshort\n", false},
+		"over the limit":                 {claim{exact, "a", 3.9, atMost, figure(3.91)}, "a\t3.91\t3.9\tshort\n", false},
+		"not rounded into the limit":     {claim{exact, "a", 3.9, atMost, figure(3.900001)}, "a\t3.9\t3.9\tshort\n", false},
+		"below what it must be at least": {claim{exact, "a", 3, atLeast, figure(2.999)}, "a\t2.999\t3\tshort\n", false},
+		"large":                          {claim{exact, "a", 3, atLeast, figure(123456)}, "a\t123456\t3\tok\n", true},
+		"not a number, at most":          {claim{exact, "a", 3, atMost, figure(math.NaN())}, "a\tNaN\t3\tshort\n", false},
+		"not a number, at least":         {claim{exact, "a", 3, atLeast, figure(math.NaN())}, "a\tNaN\t3\tshort\n", false},
 		"cannot be measured": {
-			claim{"a", 3, atMost, func() (float64, error) { return 0, errors.New("no ring") }}, "a\tnone\t3\tshort\n", false,
+			claim{exact, "a", 3, atMost, func() (float64, error) { return 0, errors.New("no ring") }}, "a\tnone\t3\tshort\n", false,
 		},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			var out, problems strings.Builder
-			if holds := report(&out, &problems, []claim{row.claim}); holds != row.holds {
+			if holds := report(&out, &problems, []claim{row.claim}, false); holds != row.holds {
 				t.Errorf("holds: %v", holds)
 			}
 			if diff := cmp.Diff(row.line, out.String()); diff != "" {
@@ -54,14 +54,37 @@ func TestReport(t *testing.T) {
 func TestOneShortClaimFailsTheRun(t *testing.T) {
 	measured := 0
 	claimOf := func(limit float64) claim {
-		return claim{"a", limit, atMost, func() (float64, error) { measured++; return 2, nil }}
+		return claim{exact, "a", limit, atMost, func() (float64, error) { measured++; return 2, nil }}
 	}
 	var out, problems strings.Builder
-	if report(&out, &problems, []claim{claimOf(3), claimOf(1), claimOf(3)}) || measured != 3 {
+	if report(&out, &problems, []claim{claimOf(3), claimOf(1), claimOf(3)}, false) || measured != 3 {
 		t.Errorf("%d claims were measured:\n%s", measured, &out)
 	}
-	if !report(&out, &problems, []claim{claimOf(3), claimOf(2)}) {
+	if !report(&out, &problems, []claim{claimOf(3), claimOf(2)}, false) {
 		t.Error("claims that hold fail the run")
+	}
+}
+
+// TestTolerance forgives a speed that is short, and nothing else.
+func TestTolerance(t *testing.T) {
+	short := func(k kind, x float64, err error) claim {
+		return claim{k, "a", 1, atMost, func() (float64, error) { return x, err }}
+	}
+	rows := map[string]struct {
+		claim claim
+		line  string
+		holds bool
+	}{
+		"a speed":                         {short(timed, 2, nil), "a\t2\t1\tslow\n", true},
+		"a size":                          {short(exact, 2, nil), "a\t2\t1\tshort\n", false},
+		"a speed that cannot be measured": {short(timed, 2, errors.New("no ring")), "a\tnone\t1\tshort\n", false},
+		"a speed that is no number":       {short(timed, math.NaN(), nil), "a\tNaN\t1\tshort\n", false},
+	}
+	for name, row := range rows {
+		var out, problems strings.Builder
+		if holds := report(&out, &problems, []claim{row.claim}, true); holds != row.holds || out.String() != row.line {
+			t.Errorf("%s: %v, %q", name, holds, &out)
+		}
 	}
 }
 
