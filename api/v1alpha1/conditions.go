@@ -11,30 +11,54 @@ type ConditionReason string
 const (
 	// ConditionReady says whether the published ring is what spec asks for, or safely on its way there.
 	//
-	// Reasons for True: ReasonRingPublished, ReasonCoalescing.
+	// Reasons for True: ReasonRingPublished, ReasonCoalescing, ReasonCandidateWaiting, ReasonPinned.
 	// Reasons for False: ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity, ReasonSnapshotTooLarge,
-	// ReasonNameConflict, ReasonPublishFailed.
+	// ReasonNameConflict, ReasonPublishFailed, ReasonRevisionNotFound, ReasonSourcesUnread, and those of ConditionHeld but
+	// ReasonPinned and ReasonMovementBudget.
 	ConditionReady ConditionType = "Ready"
 
-	// ConditionPublished says whether the snapshot of the revision that spec asks for is in the cluster, byte for byte.
-	// While it is False, readers keep the ring in status.active.
+	// ConditionBackendsResolved says whether every source of backends was read, and every one of its endpoints understood.
+	// While it is False because a source was not read, no backend is removed.
+	//
+	// Reasons for True: ReasonResolved.
+	// Reasons for False: ReasonServiceNotFound, ReasonPortNotFound, ReasonInvalidWeight, ReasonMissingIdentity,
+	// ReasonDuplicateIdentity.
+	ConditionBackendsResolved ConditionType = "BackendsResolved"
+
+	// ConditionPublished says whether the snapshot of the revision that is to be published is in the cluster, byte for
+	// byte. While it is False, readers keep the ring in status.active.
 	//
 	// Reasons for True: ReasonRingPublished.
 	// Reasons for False: ReasonCoalescing, ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity,
-	// ReasonSnapshotTooLarge, ReasonNameConflict, ReasonPublishFailed.
+	// ReasonSnapshotTooLarge, ReasonNameConflict, ReasonPublishFailed, ReasonRevisionNotFound, ReasonSourcesUnread,
+	// ReasonBelowMinimum.
 	ConditionPublished ConditionType = "Published"
+
+	// ConditionHeld says whether something keeps the ring from following spec or its sources. What is published is the last
+	// good ring, or with ReasonPinned the pinned one. It goes True as soon as the cause is there; ConditionReady follows when
+	// the delays of membership are over and the ring would change.
+	//
+	// Reasons for True: ReasonBelowMinimum, ReasonSuddenLoss, ReasonPinned, ReasonMovementBudget.
+	// Reasons for False: ReasonNotHeld.
+	ConditionHeld ConditionType = "Held"
+
+	// ConditionMigrationRequired says whether status.candidate waits.
+	//
+	// Reasons for True: ReasonAlgorithmChanged, ReasonMovementBudget.
+	// Reasons for False: ReasonNoCandidate.
+	ConditionMigrationRequired ConditionType = "MigrationRequired"
 
 	// ConditionReconciling is kstatus's sign of work in progress. It is present, and True, only while the operator is
 	// on its way to what spec asks for and expects to get there without help.
 	//
-	// Reasons for True: ReasonCoalescing, ReasonPublishFailed.
+	// Reasons for True: ReasonCoalescing, ReasonPublishFailed, ReasonSourcesUnread.
 	ConditionReconciling ConditionType = "Reconciling"
 
 	// ConditionStalled is kstatus's sign of work that cannot go on. It is present, and True, only while somebody has to
 	// change spec or the cluster before the operator can go on.
 	//
 	// Reasons for True: ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity, ReasonSnapshotTooLarge,
-	// ReasonNameConflict.
+	// ReasonNameConflict, ReasonRevisionNotFound, ReasonBelowMinimum, ReasonSuddenLoss.
 	ConditionStalled ConditionType = "Stalled"
 )
 
@@ -47,7 +71,11 @@ const (
 	// publication. The newest state is always published in the end.
 	ReasonCoalescing ConditionReason = "Coalescing"
 
-	// ReasonNoBackends means that spec has no backend with a weight above 0, so that the ring would own no key. The
+	// ReasonCandidateWaiting means that the ring that spec asks for is the candidate, and that the published ring is kept up to date
+	// until it is taken.
+	ReasonCandidateWaiting ConditionReason = "CandidateWaiting"
+
+	// ReasonNoBackends means that there is no backend with a weight above 0, so that the ring would own no key. The
 	// last good ring stays published.
 	ReasonNoBackends ConditionReason = "NoBackends"
 
@@ -56,7 +84,8 @@ const (
 	ReasonInvalidSpec ConditionReason = "InvalidSpec"
 
 	// ReasonDuplicateIdentity means that two backends have the same identity, so that all of their points would be the
-	// same, or the same name. The message names both. The last good ring stays published.
+	// same, or the same name. The message names both. The last good ring stays published; where one of them comes from a
+	// source, the first one counts.
 	ReasonDuplicateIdentity ConditionReason = "DuplicateIdentity"
 
 	// ReasonSnapshotTooLarge means that the snapshot does not fit into spec.publication.chunks ConfigMaps, that the ring
@@ -70,6 +99,56 @@ const (
 	// ReasonNameConflict means that an object of the name that the operator would publish exists and is not the
 	// operator's. It is left alone; the message names it.
 	ReasonNameConflict ConditionReason = "NameConflict"
+
+	// ReasonRevisionNotFound means that spec.pinnedRevision is not kept any more, or never was. The last good ring stays
+	// published; the message names those that are kept.
+	ReasonRevisionNotFound ConditionReason = "RevisionNotFound"
+
+	// ReasonResolved means that every source was read.
+	ReasonResolved ConditionReason = "Resolved"
+
+	// ReasonSourcesUnread means that the first ring waits for a source that cannot be read; ConditionBackendsResolved says
+	// why.
+	ReasonSourcesUnread ConditionReason = "SourcesUnread"
+
+	// ReasonServiceNotFound means that a Service of spec.backendsFrom does not exist, or is of type ExternalName.
+	ReasonServiceNotFound ConditionReason = "ServiceNotFound"
+
+	// ReasonPortNotFound means that a Service has no port of the name or number that spec.backendsFrom asks for, or several
+	// where it asks for none.
+	ReasonPortNotFound ConditionReason = "PortNotFound"
+
+	// ReasonInvalidWeight means that the weight annotation of a pod or an EndpointSlice is no number from 0 to 1000000. The
+	// backend keeps the weight that it has on the published ring, or without one that of its source. The message names it.
+	ReasonInvalidWeight ConditionReason = "InvalidWeight"
+
+	// ReasonMissingIdentity means that an endpoint has no hostname, or no pod, from which its source takes the names of
+	// backends. It is left out; the message names its address.
+	ReasonMissingIdentity ConditionReason = "MissingIdentity"
+
+	// ReasonBelowMinimum means that fewer backends would be placed than spec.membership.minBackends.
+	ReasonBelowMinimum ConditionReason = "BelowMinimum"
+
+	// ReasonSuddenLoss means that more of the placed backends are gone, not ready or taken out of spec than
+	// spec.membership.maxRemoved. Their return, or kubectl hashring release, ends it.
+	ReasonSuddenLoss ConditionReason = "SuddenLoss"
+
+	// ReasonPinned means that spec.pinnedRevision says which ring is published.
+	ReasonPinned ConditionReason = "Pinned"
+
+	// ReasonMovementBudget means that the change would move more of the key space than spec.membership.maxMovement. It is
+	// the candidate.
+	ReasonMovementBudget ConditionReason = "MovementBudget"
+
+	// ReasonNotHeld means that nothing keeps the ring.
+	ReasonNotHeld ConditionReason = "NotHeld"
+
+	// ReasonAlgorithmChanged means that spec asks for another algorithm than that of the published ring. The ring with it is
+	// the candidate.
+	ReasonAlgorithmChanged ConditionReason = "AlgorithmChanged"
+
+	// ReasonNoCandidate means that nothing waits.
+	ReasonNoCandidate ConditionReason = "NoCandidate"
 )
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.

@@ -17,6 +17,25 @@ type HashRingStatus struct {
 	// +optional
 	Active *ActiveRing `json:"active,omitempty"`
 
+	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay; absent while
+	// nothing waits.
+	// +optional
+	Candidate *CandidateRing `json:"candidate,omitempty"`
+
+	// pending is what the endpoints that wait for membership.joinDelay or membership.leaveDelay will move; absent while none does.
+	// +optional
+	Pending *PendingChange `json:"pending,omitempty"`
+
+	// hold says what keeps the ring from following spec or its sources; absent while nothing does.
+	// +optional
+	Hold *Hold `json:"hold,omitempty"`
+
+	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities, at most 4096.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
+	Members []MemberTransition `json:"members,omitempty"`
+
 	// backends counts the backends of the published ring.
 	// +optional
 	Backends *BackendCounts `json:"backends,omitempty"`
@@ -39,7 +58,8 @@ type HashRingStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Warnings []Warning `json:"warnings,omitempty"`
 
-	// conditions are the states of the ring: Ready and Published always, Reconciling and Stalled while they hold.
+	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held and MigrationRequired always, Reconciling
+	// and Stalled while they hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -121,6 +141,130 @@ type BackendCounts struct {
 	// drained is the number of backends with weight 0, which own nothing.
 	// +required
 	Drained int32 `json:"drained"`
+
+	// down is the number of placed backends that routing.json lists as down, because their endpoint is gone or does not serve.
+	// +optional
+	Down int32 `json:"down,omitempty"`
+
+	// joining is the number of endpoints that are ready and wait to be placed.
+	// +optional
+	Joining int32 `json:"joining,omitempty"`
+
+	// leaving is the number of placed backends whose endpoint is gone or not ready and that wait to be removed.
+	// +optional
+	Leaving int32 `json:"leaving,omitempty"`
+}
+
+// CandidateRing is a ring that has been built and waits.
+type CandidateRing struct {
+	// revision is the number that the ring would have if it were published now.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int64 `json:"revision"`
+
+	// digest is the SHA-256 of its snapshot, as that of active.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	Digest string `json:"digest"`
+
+	// algorithm is what the ring was built with.
+	// +required
+	Algorithm ActiveAlgorithm `json:"algorithm"`
+
+	// movement is the part of the key space that has another owner than on the published ring, in percent with two decimals,
+	// such as "7.31%". It is exact: arc lengths, not samples.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Movement string `json:"movement"`
+
+	// reason is why it waits: AlgorithmChanged or MovementBudget.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason ConditionReason `json:"reason"`
+
+	// points is the number of points on the ring.
+	// +required
+	Points int64 `json:"points"`
+
+	// bytes is the size of its snapshot.
+	// +required
+	Bytes int64 `json:"bytes"`
+
+	// maxOverAverage is the largest share of a backend relative to what its weight asks for, as in balance.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	MaxOverAverage string `json:"maxOverAverage"`
+}
+
+// PendingChange is what waits for the delays of membership.
+type PendingChange struct {
+	// movement is the part of the key space that has another owner once all of them are over, in percent with two decimals.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Movement string `json:"movement"`
+
+	// nextAt is when the first of the delays is over.
+	// +required
+	NextAt metav1.Time `json:"nextAt"`
+}
+
+// Hold says what keeps the ring from changing.
+type Hold struct {
+	// reason is that of condition Held.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason ConditionReason `json:"reason"`
+
+	// since is when the hold began.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// token names what is held: kubectl hashring release confirms it, and nothing that came to it later. Absent where
+	// a release does not end the hold.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Token string `json:"token,omitempty"`
+
+	// backends are the identities of the backends that the hold is about, sorted, the first 16 of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=320
+	Backends []string `json:"backends,omitempty"`
+
+	// count is how many backends the hold is about.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+}
+
+// MemberState says which delay of an endpoint runs.
+//
+// +kubebuilder:validation:Enum=Joining;Leaving
+type MemberState string
+
+const (
+	// MemberJoining is an endpoint that is ready and not on the ring yet.
+	MemberJoining MemberState = "Joining"
+
+	// MemberLeaving is a backend on the ring whose endpoint is gone or not ready.
+	MemberLeaving MemberState = "Leaving"
+)
+
+// MemberTransition is an endpoint whose delay runs. The operator keeps its clocks here, so that it can be restarted.
+type MemberTransition struct {
+	// id is the identity of the backend: its address and port, or its name with identity Name.
+	// +required
+	// +kubebuilder:validation:MaxLength=320
+	ID string `json:"id"`
+
+	// state says which delay runs.
+	// +required
+	State MemberState `json:"state"`
+
+	// since is when it began.
+	// +required
+	Since metav1.MicroTime `json:"since"`
 }
 
 // SnapshotSize is the size of a snapshot.

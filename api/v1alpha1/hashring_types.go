@@ -21,8 +21,11 @@ import (
 // +kubebuilder:printcolumn:name="Max/Avg",type=string,JSONPath=`.status.balance.maxOverAverage`,description="Largest share of a backend, relative to its weight's share"
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.active.revision`,description="Revision that is published"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the published ring is what spec asks for"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Digest",type=string,priority=1,JSONPath=`.status.active.digest`,description="SHA-256 of the published snapshot"
+// +kubebuilder:printcolumn:name="Candidate",type=string,priority=1,JSONPath=`.status.candidate.digest`,description="SHA-256 of the snapshot that waits"
+// +kubebuilder:printcolumn:name="Movement",type=string,priority=1,JSONPath=`.status.candidate.movement`,description="Part of the key space that the candidate moves"
 // +kubebuilder:printcolumn:name="Identity",type=string,priority=1,JSONPath=`.spec.identity`,description="What a backend's points are computed from"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",messageExpression="'metadata.name must have at most 63 characters, because it becomes a label value; got %d'.format([self.metadata.name.size()])"
 type HashRing struct {
@@ -58,6 +61,7 @@ type HashRingList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.size() == 0 || (has(self.views) && self.views == 'Listed')",fieldPath=".viewList",reason=FieldValueForbidden,messageExpression="'viewList is read with views Listed only; views is %s, viewList has %d items'.format([has(self.views) ? self.views : 'absent, which means All', self.viewList.size()])"
 // +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.all(v, v.all(n, has(self.features) && self.features.exists(f, f.name == n)))",fieldPath=".viewList",messageExpression="self.viewList.transformList(i, v, !v.all(n, has(self.features) && self.features.exists(f, f.name == n)), 'viewList[%d] names %s, which is not among features'.format([i, v.filter(n, !has(self.features) || !self.features.exists(f, f.name == n))[0]]))[0]"
 // +kubebuilder:validation:XValidation:rule="!has(self.viewList) || self.viewList.all(v, self.viewList.exists_one(w, sets.equivalent(v, w)))",fieldPath=".viewList",messageExpression="self.viewList.transformList(i, v, !self.viewList.exists_one(w, sets.equivalent(v, w)), 'viewList[%d] is a set of features that is there twice: %s'.format([i, v.join(', ')]))[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.backendsFrom) || self.identity == 'Name' || self.backendsFrom.all(s, !has(s.identity) || s.identity == 'Address')",fieldPath=".backendsFrom",messageExpression="self.backendsFrom.transformList(i, s, has(s.identity) && s.identity != 'Address', 'with identity %s, whose points are computed from addresses, backendsFrom[%d].identity must be Address; got %s: set identity of the HashRing to Name'.format([self.identity, i, s.identity]))[0]"
 type HashRingSpec struct {
 	// algorithm says how the points of the ring are computed. A change of any of its fields moves keys between backends
 	// that stay; see the fields for how many.
@@ -80,6 +84,13 @@ type HashRingSpec struct {
 	// +kubebuilder:validation:MaxItems=4096
 	// +kubebuilder:validation:XValidation:rule="self.transformMapEntry(i, b, {b.name: true}).size() == self.size()",message="the names of backends must be unique"
 	Backends []Backend `json:"backends,omitempty"`
+
+	// backendsFrom are Services whose endpoints are backends too, at most 16. A backend that several of them have is one. They come and go as membership
+	// says, and the order of the sources has no effect. The first ring waits until all of them can be read.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	BackendsFrom []BackendSource `json:"backendsFrom,omitempty"`
 
 	// features are named selectors over the labels of backends, at most 12. A reader that asks for features is answered
 	// only with backends that have all of them. They add one bit a backend to the snapshot, and with V3 what is trimmed in
@@ -106,10 +117,42 @@ type HashRingSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	ViewList []View `json:"viewList,omitempty"`
 
+	// membership says when backends are placed on the ring and removed from it.
+	// +optional
+	// +default={}
+	Membership Membership `json:"membership,omitzero"`
+
+	// changePolicy says how a change of algorithm, and one that moves more than membership.maxMovement, is carried out: Migrate
+	// (the default) makes it the candidate, which status.candidate shows with what it would move, and which waits; Immediate
+	// publishes it. The candidate is dropped when spec asks for the published ring again.
+	// +optional
+	// +default="Migrate"
+	ChangePolicy ChangePolicy `json:"changePolicy,omitempty"`
+
+	// pinnedRevision holds the ring at an earlier revision, at least 1: what that was is published again, whatever the rest of
+	// spec says, and stays until the field is taken away. It goes past every delay, hold and limit. A revision that is no
+	// longer kept is refused. Absent, nothing is pinned.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
+
+	// historyLimit is how many revisions are kept beside the published one, 1 to 100, default 10. A pinned revision is kept in
+	// any case. It has no effect on placement.
+	// +optional
+	// +default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+
 	// publication says how the ring reaches its readers. It has no effect on placement.
 	// +optional
 	// +default={}
 	Publication Publication `json:"publication,omitzero"`
+
+	// deletion says what becomes of the published files when the HashRing is deleted.
+	// +optional
+	// +default={}
+	Deletion Deletion `json:"deletion,omitzero"`
 }
 
 // Algorithm is an algorithm version and its parameters.

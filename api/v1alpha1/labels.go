@@ -40,4 +40,20 @@ const (
 	// AnnotationGeneration is the generation of the routing file in a routing ConfigMap, in decimal. Readers never go
 	// back to a lower one.
 	AnnotationGeneration = "ringwright.dev/generation"
+
+	// AnnotationRingUID is the UID of the HashRing that an object was published for. It stands in for an owner reference,
+	// which would have the garbage collector delete what is published together with the HashRing.
+	AnnotationRingUID = "ringwright.dev/ring-uid"
+
+	// AnnotationTombstone is spec.deletion.tombstone on the routing ConfigMap, as a duration: how long what is published
+	// outlives the HashRing.
+	AnnotationTombstone = "ringwright.dev/tombstone"
+
+	// AnnotationTombstoneUntil is on the routing ConfigMap of a HashRing that is gone: when what was published for it is
+	// deleted, in the form of RFC 3339.
+	AnnotationTombstoneUntil = "ringwright.dev/tombstone-until"
 )
+
+// AnnotationRelease is set on a HashRing, by kubectl hashring release, to the token of status.hold: what the hold names may
+// be removed. It confirms that and nothing that is lost later.
+const AnnotationRelease = "ringwright.dev/release"

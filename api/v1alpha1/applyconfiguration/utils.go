@@ -28,8 +28,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendCounts"):
 		return &apiv1alpha1.BackendCountsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackendSource"):
+		return &apiv1alpha1.BackendSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Balance"):
 		return &apiv1alpha1.BalanceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CandidateRing"):
+		return &apiv1alpha1.CandidateRingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Deletion"):
+		return &apiv1alpha1.DeletionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Feature"):
 		return &apiv1alpha1.FeatureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HashRing"):
@@ -38,10 +44,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HashRingSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HashRingStatus"):
 		return &apiv1alpha1.HashRingStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Hold"):
+		return &apiv1alpha1.HoldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Membership"):
+		return &apiv1alpha1.MembershipApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MemberTransition"):
+		return &apiv1alpha1.MemberTransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PendingChange"):
+		return &apiv1alpha1.PendingChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Publication"):
 		return &apiv1alpha1.PublicationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Routing"):
 		return &apiv1alpha1.RoutingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServicePort"):
+		return &apiv1alpha1.ServicePortApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotSize"):
 		return &apiv1alpha1.SnapshotSizeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ViewBalance"):

@@ -105,7 +105,16 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.BackendCounts
   map:
     fields:
+    - name: down
+      type:
+        scalar: numeric
     - name: drained
+      type:
+        scalar: numeric
+    - name: joining
+      type:
+        scalar: numeric
+    - name: leaving
       type:
         scalar: numeric
     - name: placed
@@ -114,6 +123,37 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: total
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.BackendSource
+  map:
+    fields:
+    - name: identity
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.SourceIdentity
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: labelsFromPod
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: preferredIPFamily
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.IPFamily
+      default: IPv4
+    - name: service
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ServicePort
+    - name: weight
+      type:
+        scalar: numeric
+      default: 1
+    - name: weightAnnotation
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Balance
   map:
     fields:
@@ -129,6 +169,44 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: worstView
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.ViewBalance
+- name: com.github.ringwright.ringwright.api.v1alpha1.CandidateRing
+  map:
+    fields:
+    - name: algorithm
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActiveAlgorithm
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: digest
+      type:
+        scalar: string
+    - name: maxOverAverage
+      type:
+        scalar: string
+    - name: movement
+      type:
+        scalar: string
+    - name: points
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
+    - name: revision
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.ChangePolicy
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.Deletion
+  map:
+    fields:
+    - name: tombstone
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 72h
 - name: com.github.ringwright.ringwright.api.v1alpha1.Encoding
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Feature
@@ -172,6 +250,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.ringwright.ringwright.api.v1alpha1.Backend
           elementRelationship: atomic
+    - name: backendsFrom
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.BackendSource
+          elementRelationship: atomic
+    - name: changePolicy
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ChangePolicy
+      default: Migrate
+    - name: deletion
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Deletion
+      default: {}
     - name: features
       type:
         list:
@@ -180,10 +272,21 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: historyLimit
+      type:
+        scalar: numeric
+      default: 10
     - name: identity
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Identity
       default: Address
+    - name: membership
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Membership
+      default: {}
+    - name: pinnedRevision
+      type:
+        scalar: numeric
     - name: publication
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Publication
@@ -209,6 +312,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: balance
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Balance
+    - name: candidate
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.CandidateRing
     - name: conditions
       type:
         list:
@@ -217,10 +323,22 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: hold
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Hold
+    - name: members
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MemberTransition
+          elementRelationship: atomic
     - name: observedGeneration
       type:
         scalar: numeric
       default: -1
+    - name: pending
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PendingChange
     - name: routing
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Routing
@@ -233,8 +351,76 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.ringwright.ringwright.api.v1alpha1.Warning
           elementRelationship: atomic
+- name: com.github.ringwright.ringwright.api.v1alpha1.Hold
+  map:
+    fields:
+    - name: backends
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: count
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: token
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.IPFamily
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Identity
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MemberState
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MemberTransition
+  map:
+    fields:
+    - name: id
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: state
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MemberState
+- name: com.github.ringwright.ringwright.api.v1alpha1.Membership
+  map:
+    fields:
+    - name: joinDelay
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 0s
+    - name: leaveDelay
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
+    - name: maxMovement
+      type:
+        scalar: string
+    - name: maxRemoved
+      type:
+        scalar: string
+      default: 50%
+    - name: minBackends
+      type:
+        scalar: numeric
+      default: 1
+- name: com.github.ringwright.ringwright.api.v1alpha1.PendingChange
+  map:
+    fields:
+    - name: movement
+      type:
+        scalar: string
+    - name: nextAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.ringwright.ringwright.api.v1alpha1.Publication
   map:
     fields:
@@ -259,6 +445,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.ServicePort
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.ringwright.ringwright.api.v1alpha1.Slot
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.SnapshotSize
@@ -282,6 +477,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: points
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.SourceIdentity
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.View
   list:
     elementType:
@@ -498,6 +695,16 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: untyped
 - name: io.k8s.apimachinery.pkg.types.UID
   scalar: string
+- name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+  scalar: untyped
+  list:
+    elementType:
+      namedType: __untyped_atomic_
+    elementRelationship: atomic
+  map:
+    elementType:
+      namedType: __untyped_deduced_
+    elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

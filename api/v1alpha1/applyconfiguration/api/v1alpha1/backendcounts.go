@@ -15,6 +15,12 @@ type BackendCountsApplyConfiguration struct {
 	Placed *int32 `json:"placed,omitempty"`
 	// drained is the number of backends with weight 0, which own nothing.
 	Drained *int32 `json:"drained,omitempty"`
+	// down is the number of placed backends that routing.json lists as down, because their endpoint is gone or does not serve.
+	Down *int32 `json:"down,omitempty"`
+	// joining is the number of endpoints that are ready and wait to be placed.
+	Joining *int32 `json:"joining,omitempty"`
+	// leaving is the number of placed backends whose endpoint is gone or not ready and that wait to be removed.
+	Leaving *int32 `json:"leaving,omitempty"`
 }
 
 // BackendCountsApplyConfiguration constructs a declarative configuration of the BackendCounts type for use with
@@ -44,5 +50,29 @@ func (b *BackendCountsApplyConfiguration) WithPlaced(value int32) *BackendCounts
 // If called multiple times, the Drained field is set to the value of the last call.
 func (b *BackendCountsApplyConfiguration) WithDrained(value int32) *BackendCountsApplyConfiguration {
 	b.Drained = &value
+	return b
+}
+
+// WithDown sets the Down field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Down field is set to the value of the last call.
+func (b *BackendCountsApplyConfiguration) WithDown(value int32) *BackendCountsApplyConfiguration {
+	b.Down = &value
+	return b
+}
+
+// WithJoining sets the Joining field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Joining field is set to the value of the last call.
+func (b *BackendCountsApplyConfiguration) WithJoining(value int32) *BackendCountsApplyConfiguration {
+	b.Joining = &value
+	return b
+}
+
+// WithLeaving sets the Leaving field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Leaving field is set to the value of the last call.
+func (b *BackendCountsApplyConfiguration) WithLeaving(value int32) *BackendCountsApplyConfiguration {
+	b.Leaving = &value
 	return b
 }

@@ -23,6 +23,9 @@ type HashRingSpecApplyConfiguration struct {
 	// one moves only the keys that it gains or leaves, and with V3 a few besides, to keep the others within their limit; without any backend of a weight above 0 the last good ring stays
 	// published.
 	Backends []BackendApplyConfiguration `json:"backends,omitempty"`
+	// backendsFrom are Services whose endpoints are backends too, at most 16. A backend that several of them have is one. They come and go as membership
+	// says, and the order of the sources has no effect. The first ring waits until all of them can be read.
+	BackendsFrom []BackendSourceApplyConfiguration `json:"backendsFrom,omitempty"`
 	// features are named selectors over the labels of backends, at most 12. A reader that asks for features is answered
 	// only with backends that have all of them. They add one bit a backend to the snapshot, and with V3 what is trimmed in
 	// their views; they move no key of readers that do not ask for them.
@@ -37,8 +40,23 @@ type HashRingSpecApplyConfiguration struct {
 	// viewList are the sets of features that V3 trims the ring for with views Listed, at most 64, each of 1 to 12 names of
 	// features and each set once. Without it only the view of all backends is trimmed. With views All it is refused.
 	ViewList []apiv1alpha1.View `json:"viewList,omitempty"`
+	// membership says when backends are placed on the ring and removed from it.
+	Membership *MembershipApplyConfiguration `json:"membership,omitempty"`
+	// changePolicy says how a change of algorithm, and one that moves more than membership.maxMovement, is carried out: Migrate
+	// (the default) makes it the candidate, which status.candidate shows with what it would move, and which waits; Immediate
+	// publishes it. The candidate is dropped when spec asks for the published ring again.
+	ChangePolicy *apiv1alpha1.ChangePolicy `json:"changePolicy,omitempty"`
+	// pinnedRevision holds the ring at an earlier revision, at least 1: what that was is published again, whatever the rest of
+	// spec says, and stays until the field is taken away. It goes past every delay, hold and limit. A revision that is no
+	// longer kept is refused. Absent, nothing is pinned.
+	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
+	// historyLimit is how many revisions are kept beside the published one, 1 to 100, default 10. A pinned revision is kept in
+	// any case. It has no effect on placement.
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 	// publication says how the ring reaches its readers. It has no effect on placement.
 	Publication *PublicationApplyConfiguration `json:"publication,omitempty"`
+	// deletion says what becomes of the published files when the HashRing is deleted.
+	Deletion *DeletionApplyConfiguration `json:"deletion,omitempty"`
 }
 
 // HashRingSpecApplyConfiguration constructs a declarative configuration of the HashRingSpec type for use with
@@ -76,6 +94,19 @@ func (b *HashRingSpecApplyConfiguration) WithBackends(values ...*BackendApplyCon
 	return b
 }
 
+// WithBackendsFrom adds the given value to the BackendsFrom field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the BackendsFrom field.
+func (b *HashRingSpecApplyConfiguration) WithBackendsFrom(values ...*BackendSourceApplyConfiguration) *HashRingSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithBackendsFrom")
+		}
+		b.BackendsFrom = append(b.BackendsFrom, *values[i])
+	}
+	return b
+}
+
 // WithFeatures adds the given value to the Features field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Features field.
@@ -107,10 +138,50 @@ func (b *HashRingSpecApplyConfiguration) WithViewList(values ...apiv1alpha1.View
 	return b
 }
 
+// WithMembership sets the Membership field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Membership field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithMembership(value *MembershipApplyConfiguration) *HashRingSpecApplyConfiguration {
+	b.Membership = value
+	return b
+}
+
+// WithChangePolicy sets the ChangePolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ChangePolicy field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithChangePolicy(value apiv1alpha1.ChangePolicy) *HashRingSpecApplyConfiguration {
+	b.ChangePolicy = &value
+	return b
+}
+
+// WithPinnedRevision sets the PinnedRevision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PinnedRevision field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithPinnedRevision(value int64) *HashRingSpecApplyConfiguration {
+	b.PinnedRevision = &value
+	return b
+}
+
+// WithHistoryLimit sets the HistoryLimit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HistoryLimit field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithHistoryLimit(value int32) *HashRingSpecApplyConfiguration {
+	b.HistoryLimit = &value
+	return b
+}
+
 // WithPublication sets the Publication field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Publication field is set to the value of the last call.
 func (b *HashRingSpecApplyConfiguration) WithPublication(value *PublicationApplyConfiguration) *HashRingSpecApplyConfiguration {
 	b.Publication = value
+	return b
+}
+
+// WithDeletion sets the Deletion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deletion field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithDeletion(value *DeletionApplyConfiguration) *HashRingSpecApplyConfiguration {
+	b.Deletion = value
 	return b
 }

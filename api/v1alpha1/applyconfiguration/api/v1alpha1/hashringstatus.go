@@ -17,6 +17,15 @@ type HashRingStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// active is the published ring; absent until the first one is published.
 	Active *ActiveRingApplyConfiguration `json:"active,omitempty"`
+	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay; absent while
+	// nothing waits.
+	Candidate *CandidateRingApplyConfiguration `json:"candidate,omitempty"`
+	// pending is what the endpoints that wait for membership.joinDelay or membership.leaveDelay will move; absent while none does.
+	Pending *PendingChangeApplyConfiguration `json:"pending,omitempty"`
+	// hold says what keeps the ring from following spec or its sources; absent while nothing does.
+	Hold *HoldApplyConfiguration `json:"hold,omitempty"`
+	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities, at most 4096.
+	Members []MemberTransitionApplyConfiguration `json:"members,omitempty"`
 	// backends counts the backends of the published ring.
 	Backends *BackendCountsApplyConfiguration `json:"backends,omitempty"`
 	// snapshot gives the size of the published snapshot.
@@ -27,7 +36,8 @@ type HashRingStatusApplyConfiguration struct {
 	Routing *RoutingApplyConfiguration `json:"routing,omitempty"`
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	Warnings []WarningApplyConfiguration `json:"warnings,omitempty"`
-	// conditions are the states of the ring: Ready and Published always, Reconciling and Stalled while they hold.
+	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held and MigrationRequired always, Reconciling
+	// and Stalled while they hold.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -50,6 +60,43 @@ func (b *HashRingStatusApplyConfiguration) WithObservedGeneration(value int64) *
 // If called multiple times, the Active field is set to the value of the last call.
 func (b *HashRingStatusApplyConfiguration) WithActive(value *ActiveRingApplyConfiguration) *HashRingStatusApplyConfiguration {
 	b.Active = value
+	return b
+}
+
+// WithCandidate sets the Candidate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Candidate field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithCandidate(value *CandidateRingApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.Candidate = value
+	return b
+}
+
+// WithPending sets the Pending field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pending field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithPending(value *PendingChangeApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.Pending = value
+	return b
+}
+
+// WithHold sets the Hold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Hold field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithHold(value *HoldApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.Hold = value
+	return b
+}
+
+// WithMembers adds the given value to the Members field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Members field.
+func (b *HashRingStatusApplyConfiguration) WithMembers(values ...*MemberTransitionApplyConfiguration) *HashRingStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMembers")
+		}
+		b.Members = append(b.Members, *values[i])
+	}
 	return b
 }
 
