@@ -30,10 +30,11 @@ type HashRingStatus struct {
 	// +optional
 	Hold *Hold `json:"hold,omitempty"`
 
-	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities, at most 4096.
+	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities: at most 8192, which is when all of
+	// 4096 backends are replaced.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=4096
+	// +kubebuilder:validation:MaxItems=8192
 	Members []MemberTransition `json:"members,omitempty"`
 
 	// backends counts the backends of the published ring.
@@ -87,6 +88,13 @@ type ActiveRing struct {
 	// algorithm is what the ring was built with.
 	// +required
 	Algorithm ActiveAlgorithm `json:"algorithm"`
+
+	// movement is the part of the key space that has another owner than on the ring that was published before, in percent with
+	// two decimals, such as "7.31%". It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
+	// points together.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Movement string `json:"movement,omitempty"`
 
 	// publishedAt is when what is published last changed, be it the snapshot or the routing file. What was edited or deleted
 	// and restored has not changed.

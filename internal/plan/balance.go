@@ -42,7 +42,7 @@ func ViewBalances(r *ring.Ring) []ViewBalance {
 
 // overLimit warns of the views that trimming could not bring within the limit of the ring.
 func overLimit(r *ring.Ring, views []ViewBalance) []v1alpha1.Warning {
-	const million, rounding = 1_000_000, 1e-9
+	const rounding = 1e-9
 	limit := r.Algorithm().MaxImbalance
 	var list []v1alpha1.Warning
 	for _, v := range views {

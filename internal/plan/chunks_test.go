@@ -243,7 +243,7 @@ func TestCrashBetweenChunks(t *testing.T) {
 			c.step()
 			c.now = c.now.Add(time.Minute)
 			c.edit(func(s *v1alpha1.HashRingSpec) { *s = large(2, v1alpha1.EncodingAuto) })
-			writes := plan.Decide(c.ring, rings.Build, c.seen, c.now).Writes
+			writes := plan.Decide(c.ring, rings, c.seen, c.now).Writes
 			if len(writes) != 3 {
 				t.Fatalf("writes %v", names(writes))
 			}

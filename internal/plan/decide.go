@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
@@ -37,6 +36,8 @@ type Object struct {
 	// FileDigest is the digest of the file that is there, of routing.json or of the first chunk of slot a; "" for the others.
 	FileDigest  string
 	Annotations map[string]string
+	// Text is the file where that is routing.json, otherwise "".
+	Text string
 	// MetadataIntact says that labels and owner reference are as they shall be.
 	MetadataIntact bool
 }
@@ -67,9 +68,12 @@ type Observation struct {
 	Chunks []Object
 	// History are the records that carry our labels, in ascending order of their revisions.
 	History []Recorded
-	// Previous is the ring that was published last, as [Sources] finds it; nil where there is none, and where the spec does
-	// not ask for V3, which alone depends on it.
-	Previous *ring.Ring
+	// Published is the ring that was published last, as [Sources] finds it; nil where there is none.
+	Published *Published
+	// Pinned is the ring of [PinnedRecord]; nil where there is none.
+	Pinned *Published
+	// Sources are what was seen of spec.backendsFrom, in the same order.
+	Sources []BackendSource
 }
 
 func (o Observation) all() []Object {
@@ -89,9 +93,21 @@ func (o Observation) find(name string) Object {
 type Decision struct {
 	// Refusal says why nothing is to be published; nil where something is, or has been.
 	Refusal *Refusal
+	// Problems are what is wrong with sources and their endpoints.
+	Problems []Problem
+	// Hold is what keeps the ring from following spec or its sources; nil where nothing does.
+	Hold *Hold
+	// Candidate is the ring that waits; nil where none does.
+	Candidate *Candidate
+	// Members says who waits to join or leave; nil where that is not known.
+	Members *Members
+	// Moved is how many positions of the key space have another owner than on the ring that was published last; nil where
+	// there is none, it is the same ring, or both are so large that it is not worth finding out.
+	Moved *uint64
 	// Wait is how long a newer ring has to wait for minInterval; 0 where it has not.
 	Wait time.Duration
-	// Desired and Publication are what the cluster shall hold; nil with a Refusal.
+	// Desired and Publication are what the cluster shall hold. With a Refusal they are the last good ring where that is to be
+	// kept up to date or restored, and otherwise nil.
 	Desired     *Desired
 	Publication *Publication
 	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. Empty with Wait.
@@ -109,16 +125,16 @@ type Decision struct {
 	LastGoodIntact bool
 }
 
-// Decide plans the next step for a HashRing from its spec and status and what was seen of its publication. The ring comes
-// from build, which is [BuildRing] or remembers what that returned.
-func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.Time) Decision {
+// Decide plans the next step for a HashRing from its spec and status and what was seen of its sources and its publication.
+// Rings come from b, which is [Afresh] or remembers what that returned.
+func Decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) Decision {
 	d := Decision{LastGoodIntact: lastGoodIntact(r, seen)}
-	desired, err := buildWith(build, r.Spec, seen.Previous)
-	if err == nil {
-		err = conflict(r, seen)
+	desired := choose(&d, r, b, seen, now)
+	if desired == nil {
+		return d
 	}
+	err := conflict(r, seen)
 	if err == nil {
-		d.Desired = desired
 		d.Publication, err = publication(r, desired, seen)
 	}
 	if err == nil {
@@ -126,16 +142,24 @@ func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.
 	}
 	if err != nil {
 		d.Refusal = asRefusal(err)
+		d.Publication = nil
 		return d
 	}
+	d.Desired = desired
+	d.carryOut(r, seen, now)
+	return d
+}
+
+// carryOut decides what is written and deleted for the desired ring.
+func (d *Decision) carryOut(r *v1alpha1.HashRing, seen Observation, now time.Time) {
 	for _, cm := range d.Publication.ConfigMaps {
 		if !seen.find(cm.Name).matches(cm) {
 			d.Writes = append(d.Writes, cm)
 		}
 	}
-	old := published(r.Status, d.Publication, desired)
+	old := published(r.Status, d.Publication, d.Desired)
 	d.Restores = old && r.Status.ObservedGeneration == r.Generation // Else it can be chunks that are new.
-	d.Outdated = outdated(r.Status, d.Publication.Revision, seen)
+	d.Outdated = outdated(r, d.Publication.Revision, seen)
 	switch {
 	case len(d.Writes) == 0:
 		d.Deletes = leftovers(d.Publication, seen)
@@ -147,7 +171,6 @@ func Decide(r *v1alpha1.HashRing, build RingBuilder, seen Observation, now time.
 		// Pods that mount what is missing cannot start, and nothing of the last good ring is.
 		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return seen.find(cm.Name).Holder != Nobody })
 	}
-	return d
 }
 
 // activeChunks returns the names of the ConfigMaps that the ring in status.active is in; none where there is no such ring.

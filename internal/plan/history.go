@@ -22,6 +22,26 @@ type Record struct {
 	Digest string
 	// Recipe is the ring without its points.
 	Recipe []byte
+	// Declared are the sorted identities of the backends that spec itself had, where there were sources beside them.
+	Declared []string
+}
+
+// Published is a ring that was published, as it was found again.
+type Published struct {
+	// Recipe is the ring without its points.
+	Recipe []byte
+	// Digest is that of the snapshot that was published.
+	Digest string
+	// Declared is as in [Record].
+	Declared []string
+}
+
+// encoding returns how the snapshot was written.
+func (p *Published) encoding() v1alpha1.Encoding {
+	if ring.Digest(p.Recipe) == p.Digest {
+		return v1alpha1.EncodingRecipe
+	}
+	return v1alpha1.EncodingPoints
 }
 
 // MaxRecipeBytes is how large a recipe can be: a record holds it in base64, and etcd takes objects of 1.5 MiB.
@@ -49,9 +69,34 @@ func RecordName(ringName string, revision int64) string {
 	return fmt.Sprintf("%s-%d", ringName, revision)
 }
 
-// NewRecord returns the record of a published ring.
-func NewRecord(ringName string, revision int64, r *Ring) Record {
-	return Record{Name: RecordName(ringName, revision), Revision: revision, Digest: r.Digest(), Recipe: r.Recipe()}
+// newRecord returns the record of a ring that is to be published.
+func newRecord(ringName string, revision int64, d *Desired) Record {
+	return Record{
+		Name: RecordName(ringName, revision), Revision: revision, Digest: d.Ring.Digest(), Recipe: d.Ring.Recipe(), Declared: d.Declared,
+	}
+}
+
+// DefaultHistoryLimit is spec.historyLimit where spec does not set it; the schema has the same default.
+const DefaultHistoryLimit = 10
+
+func historyLimit(spec v1alpha1.HashRingSpec) int {
+	if spec.HistoryLimit == nil {
+		return DefaultHistoryLimit
+	}
+	return int(*spec.HistoryLimit)
+}
+
+// PinnedRecord returns the record of spec.pinnedRevision; nil where there is none.
+func PinnedRecord(spec v1alpha1.HashRingSpec, seen Observation) *Recorded {
+	if spec.PinnedRevision == nil {
+		return nil
+	}
+	for _, o := range seen.History {
+		if o.Holder == Ours && o.Revision == *spec.PinnedRevision {
+			return &o
+		}
+	}
+	return nil
 }
 
 // Source is where a ring that was published can be found again.
@@ -88,7 +133,7 @@ func Sources(s v1alpha1.HashRingStatus, seen Observation) []Source {
 
 // record returns the record of p where it is not in the cluster as it shall be, otherwise nil.
 func record(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) (*Record, error) {
-	want := NewRecord(r.Name, p.Revision, d.Ring)
+	want := newRecord(r.Name, p.Revision, d)
 	for _, o := range seen.History {
 		if o.Name != want.Name {
 			continue
@@ -103,22 +148,25 @@ func record(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) 
 	return &want, nil
 }
 
-// outdated returns the records to delete once revision is published: all but that and the one published before.
-func outdated(s v1alpha1.HashRingStatus, revision int64, seen Observation) []Recorded {
-	before, _ := lastPublished(s, seen)
-	if before == revision {
-		before = 0
-		for _, o := range seen.History {
-			if o.Holder == Ours && o.Revision < revision {
-				before = max(before, o.Revision)
-			}
-		}
-	}
+// outdated returns the records to delete once revision is published: all but those of the newest revisions, as many as
+// spec.historyLimit says beside the published one, the one that was published before, which a restart may need, and the pinned one.
+func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded {
+	before, _ := lastPublished(r.Status, seen)
+	room := historyLimit(r.Spec)
 	var list []Recorded
-	for _, o := range seen.History {
-		if o.Holder == Ours && o.Revision != revision && o.Revision != before {
+	for _, o := range slices.Backward(seen.History) {
+		switch {
+		case o.Holder != Ours || o.Revision == revision || o.Revision == before:
+		case r.Spec.PinnedRevision != nil && o.Revision == *r.Spec.PinnedRevision:
+		case room > 0 && o.Revision < min(before, revision):
+		default: // One of a higher number was never published, and none between the last one and this.
 			list = append(list, o)
+			continue
+		}
+		if o.Holder == Ours && o.Revision < revision {
+			room--
 		}
 	}
+	slices.Reverse(list)
 	return list
 }

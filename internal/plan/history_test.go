@@ -22,7 +22,7 @@ const minute = time.Minute
 
 // writeRecord puts a record into the cluster, as what is seen of it.
 func (c *cluster) writeRecord(record plan.Record) {
-	c.recipes[record.Name] = record.Recipe
+	c.recipes[record.Name], c.declared[record.Name] = record.Recipe, record.Declared
 	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == record.Name })
 	c.seen.History = append(c.seen.History, plan.Recorded{Revision: record.Revision, Object: plan.Object{
 		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest, ContentDigest: ring.Digest(record.Recipe),
@@ -35,24 +35,25 @@ func (c *cluster) deleteRecord(name string) {
 	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == name })
 }
 
-// previous finds the ring that was published last, as the operator does.
-func (c *cluster) previous() *ring.Ring {
-	if c.ring.Spec.Algorithm.Version != v1alpha1.AlgorithmV3 {
-		return nil
+// found finds the ring that was published last, as the operator does.
+func (c *cluster) found() *plan.Published {
+	for _, source := range plan.Sources(c.ring.Status, c.seen) {
+		if source.Record != nil {
+			return &plan.Published{Recipe: c.recipes[source.Record.Name], Digest: source.Digest, Declared: c.declared[source.Record.Name]}
+		}
+		if r, err := ring.Open(c.slot); err == nil { // Else it is the first of several chunks.
+			return &plan.Published{Recipe: r.Recipe(), Digest: source.Digest}
+		}
 	}
-	sources := plan.Sources(c.ring.Status, c.seen)
-	if len(sources) == 0 {
-		return nil
+	return nil
+}
+
+// look brings what depends on the other things that are seen up to date.
+func (c *cluster) look() {
+	c.seen.Published, c.seen.Pinned = c.found(), nil
+	if record := plan.PinnedRecord(c.ring.Spec, c.seen); record != nil {
+		c.seen.Pinned = &plan.Published{Recipe: c.recipes[record.Name], Digest: record.FileDigest, Declared: c.declared[record.Name]}
 	}
-	snapshot := c.slot
-	if record := sources[0].Record; record != nil {
-		snapshot = c.recipes[record.Name]
-	}
-	r, err := ring.Open(snapshot)
-	if err != nil {
-		c.t.Fatalf("source %+v: %v", sources[0], err)
-	}
-	return r
 }
 
 func (c *cluster) records() []string {

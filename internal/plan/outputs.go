@@ -65,6 +65,7 @@ func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, erro
 		Generation: generation,
 		Stable:     routing.NewReference(routing.SlotA, d.Ring.Digest(), d.Ring.Algorithm().Version.String(), len(parts)),
 		Addresses:  d.Addresses,
+		Down:       d.Down,
 	}
 	text, err := file.Encode()
 	if err != nil {

@@ -36,8 +36,12 @@ func refusef(reason v1alpha1.ConditionReason, format string, args ...any) error 
 // Desired is the ring that a spec asks for.
 type Desired struct {
 	Ring *Ring
-	// Addresses gives the dial address of each backend whose identity is not its address.
+	// Addresses gives the dial address of each backend whose identity is not its address, where one is known.
 	Addresses map[string]string
+	// Down are the sorted identities of the backends that cannot serve.
+	Down []string
+	// Declared are the sorted identities of spec.backends, where there are sources beside them.
+	Declared []string
 	// Drained is how many backends have weight 0.
 	Drained int
 	// Warnings are oddities of the spec; those of the ring are its own.
@@ -46,73 +50,114 @@ type Desired struct {
 	Chunks int
 }
 
-// Build returns the first ring that spec asks for. The error is a [Refusal]. The fields that the schema gives defaults to
-// must have them.
+// Build returns the first ring that spec asks for, of the backends that it declares itself. The error is a [Refusal]. The
+// fields that the schema gives defaults to must have them.
 func Build(spec v1alpha1.HashRingSpec) (*Desired, error) { return BuildFrom(spec, nil) }
 
 // BuildFrom returns the ring that spec asks for where previous is published, which can be nil. What that has trimmed stays
 // trimmed under V3, where it helps; other versions do not depend on it.
 func BuildFrom(spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
-	return buildWith(BuildRing, spec, previous)
-}
-
-func buildWith(build RingBuilder, spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
-	config, err := resolve(spec)
+	composer, err := newComposer(spec)
 	if err != nil {
 		return nil, err
 	}
-	config.Previous = previous
-	if drained(spec) == len(spec.Backends) {
-		return nil, refusef(v1alpha1.ReasonNoBackends, "spec.backends: none of %d backends has a weight above 0", len(spec.Backends))
+	all := takeRoster(spec, nil)
+	config := composer.config
+	for _, m := range all.members {
+		config.Backends = append(config.Backends, composer.backend(m.backend))
 	}
-	request := Request{Config: config, Encoding: cmp.Or(spec.Publication.Encoding, v1alpha1.EncodingAuto), Chunks: chunks(spec)}
-	built, err := build(request)
+	var recipe []byte
+	if previous != nil {
+		recipe = previous.Recipe()
+	}
+	return composer.desired(Afresh{}, config, recipe, all, nil, nil)
+}
+
+// desired builds the ring of a config and says how it is published.
+func (c *composer) desired(b Builder, config ring.Config, previous []byte, all roster, base *baseRing, last map[string]string) (*Desired, error) {
+	if weighted(config.Backends) == 0 {
+		return nil, refusef(v1alpha1.ReasonNoBackends, "%s: none of %d backends has a weight above 0", c.field(), len(config.Backends))
+	}
+	if n := len(config.Backends); n > MaxBackends {
+		return nil, refusef(v1alpha1.ReasonInvalidSpec, "%s: %d backends in all, the limit is %d", c.field(), n, MaxBackends)
+	}
+	request := Request{Config: config, Encoding: cmp.Or(c.spec.Publication.Encoding, v1alpha1.EncodingAuto), Chunks: chunks(c.spec)}
+	if config.Algorithm.Version == ring.V3 {
+		request.Previous = previous
+	}
+	built, err := b.Build(request)
 	if err != nil {
-		return nil, explain(spec, err)
+		return nil, explain(c.spec, err)
 	}
-	return &Desired{
-		Ring: built, Addresses: addresses(spec), Drained: drained(spec), Warnings: withoutEffect(spec), Chunks: request.Chunks,
-	}, nil
+	d := &Desired{
+		Ring: built, Drained: len(config.Backends) - weighted(config.Backends), Warnings: withoutEffect(c.spec), Chunks: request.Chunks,
+		Declared: declaredIDs(c.spec),
+	}
+	d.Addresses, d.Down = dialled(c.spec, all, base, last, idsOf(config.Backends))
+	return d, nil
+}
+
+// field names where the backends come from.
+func (c *composer) field() string {
+	if len(c.spec.BackendsFrom) > 0 {
+		return "spec.backends and spec.backendsFrom"
+	}
+	return "spec.backends"
+}
+
+func idsOf(backends []ring.Backend) []string {
+	ids := make([]string, len(backends))
+	for i, b := range backends {
+		ids[i] = b.ID
+	}
+	return ids
 }
 
 // chunks returns how many ConfigMaps a slot may take. An object that was admitted under an older schema does not say.
 func chunks(spec v1alpha1.HashRingSpec) int { return max(int(spec.Publication.Chunks), 1) }
 
-// resolve translates spec into the terms of the engine. Backends keep their positions.
-func resolve(spec v1alpha1.HashRingSpec) (ring.Config, error) {
+// composer translates a spec into the terms of the engine.
+type composer struct {
+	spec v1alpha1.HashRingSpec
+	// config is the ring without its backends.
+	config    ring.Config
+	selectors []labels.Selector
+}
+
+func newComposer(spec v1alpha1.HashRingSpec) (*composer, error) {
 	algorithm, err := algorithm(spec.Algorithm)
 	if err != nil {
-		return ring.Config{}, err
+		return nil, err
 	}
 	views, err := views(spec)
 	if err != nil {
-		return ring.Config{}, err
+		return nil, err
 	}
-	config := ring.Config{
+	c := &composer{spec: spec, config: ring.Config{
 		Algorithm: algorithm,
 		Views:     views,
 		Identity: map[v1alpha1.Identity]ring.Identity{
 			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
 		}[spec.Identity],
 		MaxPoints: maxPoints(algorithm.Version),
-	}
-	selectors, err := selectors(spec.Features)
-	if err != nil {
-		return ring.Config{}, err
+	}}
+	if c.selectors, err = selectors(spec.Features); err != nil {
+		return nil, err
 	}
 	for _, f := range spec.Features {
-		config.Features = append(config.Features, f.Name)
+		c.config.Features = append(c.config.Features, f.Name)
 	}
-	for _, b := range spec.Backends {
-		backend := ring.Backend{ID: identity(spec.Identity, b), Weight: uint32(weight(b)), Zone: b.Zone}
-		for k, selector := range selectors {
-			if selector.Matches(labels.Set(b.Labels)) {
-				backend.Features = append(backend.Features, spec.Features[k].Name)
-			}
+	return c, checkNames(spec.Backends)
+}
+
+func (c *composer) backend(b v1alpha1.Backend) ring.Backend {
+	backend := ring.Backend{ID: identity(c.spec.Identity, b), Weight: uint32(weight(b)), Zone: b.Zone}
+	for k, selector := range c.selectors {
+		if selector.Matches(labels.Set(b.Labels)) {
+			backend.Features = append(backend.Features, c.spec.Features[k].Name)
 		}
-		config.Backends = append(config.Backends, backend)
 	}
-	return config, checkNames(spec.Backends)
+	return backend
 }
 
 // checkNames repeats a rule of the schema for objects that were admitted under an older one.
@@ -172,27 +217,6 @@ func weight(b v1alpha1.Backend) int32 {
 	return *b.Weight
 }
 
-func addresses(spec v1alpha1.HashRingSpec) map[string]string {
-	if spec.Identity != v1alpha1.IdentityName {
-		return nil
-	}
-	m := make(map[string]string, len(spec.Backends))
-	for _, b := range spec.Backends {
-		m[b.Name] = dialAddress(b)
-	}
-	return m
-}
-
-func drained(spec v1alpha1.HashRingSpec) int {
-	n := 0
-	for _, b := range spec.Backends {
-		if weight(b) == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // explain turns an error of the engine into one that speaks of the spec.
 func explain(spec v1alpha1.HashRingSpec, err error) error {
 	var refusal *Refusal
@@ -201,7 +225,7 @@ func explain(spec v1alpha1.HashRingSpec, err error) error {
 	switch {
 	case errors.As(err, &refusal):
 		return refusal
-	case errors.As(err, &duplicate):
+	case errors.As(err, &duplicate) && max(duplicate.First, duplicate.Second) < len(spec.Backends):
 		return refusef(v1alpha1.ReasonDuplicateIdentity, "spec.backends[%d] %q and spec.backends[%d] %q have the same identity %q",
 			duplicate.First, spec.Backends[duplicate.First].Name, duplicate.Second, spec.Backends[duplicate.Second].Name, duplicate.ID)
 	case errors.As(err, &invalid):

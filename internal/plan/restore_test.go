@@ -88,8 +88,8 @@ func TestCrashBetweenWritesOfV3(t *testing.T) {
 	undisturbed.step()
 	for written := range 3 {
 		c := prepare()
-		c.seen.Previous = c.previous()
-		d := plan.Decide(c.ring, rings.Build, c.seen, c.now)
+		c.look()
+		d := plan.Decide(c.ring, rings, c.seen, c.now)
 		c.writeRecord(*d.Record)
 		for _, cm := range d.Writes[:written] {
 			c.write(cm)
@@ -119,8 +119,8 @@ func TestSpecChangesAfterACrash(t *testing.T) {
 
 	c := prepare()
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[0].Weight = 30 })
-	c.seen.Previous = c.previous()
-	c.writeRecord(*plan.Decide(c.ring, rings.Build, c.seen, c.now).Record)
+	c.look()
+	c.writeRecord(*plan.Decide(c.ring, rings, c.seen, c.now).Record)
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s = prepare().ring.Spec })
 	c.edit(change)
 	c.step()

@@ -32,6 +32,11 @@ func maxPoints(version ring.Version) uint64 {
 
 // Request is everything that decides the bytes of a snapshot.
 type Request struct {
+	// Recipe is that of a ring which is to be encoded again; of Config only MaxPoints counts then. Nil for a ring that is to be built.
+	Recipe []byte
+	// Previous is the recipe of the ring before, from which V3 takes what is trimmed; nil where there is none, and with other
+	// versions. It stands for Config.Previous, which is not to be set.
+	Previous []byte
 	// Config is the ring. Its MaxPoints bounds what is built, and with that the memory that it takes; 1 to [MaxPoints].
 	Config ring.Config
 	// Encoding is what spec asks for: Auto, Points or Recipe.
@@ -60,28 +65,59 @@ func (q Request) worthBuilding() uint64 {
 
 // Points returns how many points a build of the request places, or close to it. A build of more than Config.MaxPoints places
 // none.
-func (q Request) Points() uint64 { return pointCount(q.Config, q.Config.Algorithm) }
+func (q Request) Points() uint64 {
+	if q.Recipe == nil {
+		return pointCount(q.Config, q.Config.Algorithm)
+	}
+	config, err := ring.ReadConfig(q.Recipe)
+	if err != nil {
+		return 0 // It is not built.
+	}
+	return pointCount(config, config.Algorithm)
+}
 
 // Key returns a digest of the request: equal keys, equal snapshots. The order of backends counts here, although it makes
 // no difference to the ring.
 func (q Request) Key() ([sha256.Size]byte, error) {
-	previous := ""
-	if q.Config.Previous != nil {
-		previous = q.Config.Previous.Digest()
-		q.Config.Previous = nil
-	}
-	text, err := json.Marshal(struct {
-		Request
-		Previous string
-	}{q, previous})
+	text, err := json.Marshal(q)
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("writing down what a ring is built from: %w", err)
 	}
 	return sha256.Sum256(text), nil
 }
 
-// RingBuilder returns what [BuildRing] does, built now or kept from before.
-type RingBuilder func(Request) (*Ring, error)
+// Builder builds rings, and compares them.
+type Builder interface {
+	// Build returns what [BuildRing] does, built now or kept from before.
+	Build(Request) (*Ring, error)
+	// Movement returns what [Movement] does.
+	Movement(from, to *Ring) (uint64, error)
+}
+
+// Afresh is a [Builder] that remembers nothing.
+type Afresh struct{}
+
+// Build is [BuildRing].
+func (Afresh) Build(q Request) (*Ring, error) { return BuildRing(q) }
+
+// Movement is [Movement].
+func (Afresh) Movement(from, to *Ring) (uint64, error) { return Movement(from, to) }
+
+// Movement returns how many positions of the key space have another owner on one ring than on the other. Both are opened,
+// and under encoding Recipe built, for that.
+func Movement(from, to *Ring) (uint64, error) {
+	views := make([]*ring.View, 2)
+	for i, r := range []*Ring{from, to} {
+		opened, err := r.Open()
+		if err != nil {
+			return 0, fmt.Errorf("opening ring %s: %w", r.Digest(), err)
+		}
+		if views[i], err = opened.View(); err != nil {
+			return 0, err
+		}
+	}
+	return ring.Compare(views[0], views[1]).Total, nil
+}
 
 // Ring is what is kept of a ring that was built: the bytes that are published, and what the status says of it. The points
 // are not kept: under encoding Recipe they are a thousand times as large.
@@ -150,8 +186,10 @@ func OpenSnapshot(snapshot []byte) (*ring.Ring, error) {
 // BuildRing builds a ring and encodes it as the request asks for. Errors: a [Refusal] for a snapshot that is too large, and
 // those of [ring.Build].
 func BuildRing(q Request) (*Ring, error) {
-	config := q.Config
-	config.MaxPoints = q.worthBuilding()
+	q, config, err := q.prepare()
+	if err != nil {
+		return nil, err
+	}
 	built, err := ring.Build(config)
 	var tooMany *ring.TooManyPointsError
 	switch {
@@ -177,6 +215,32 @@ func BuildRing(q Request) (*Ring, error) {
 	}
 	r.digest, r.warnings = ring.Digest(r.snapshot), append(largeRecipe(r.encoding, r.points), Warnings(built, r.views)...)
 	return r, nil
+}
+
+// prepare returns the request with the Config that is to be built for it.
+func (q Request) prepare() (Request, ring.Config, error) {
+	source, limit := q.Previous, uint64(MaxTrimmedPoints) // A ring of more points is none of V3, and has nothing trimmed.
+	if q.Recipe != nil {
+		source, limit = q.Recipe, q.Config.MaxPoints
+	}
+	var previous *ring.Ring
+	if source != nil {
+		opened, err := ring.OpenWith(source, ring.OpenOptions{MaxPoints: limit})
+		if err != nil && q.Recipe != nil {
+			return q, ring.Config{}, fmt.Errorf("opening the recipe: %w", err)
+		}
+		if err == nil {
+			previous = opened
+		}
+	}
+	if q.Recipe != nil {
+		maxPoints := q.Config.MaxPoints
+		q.Config = previous.Config() // It builds the same ring again.
+		previous, q.Config.MaxPoints = q.Config.Previous, maxPoints
+	}
+	config := q.Config
+	config.Previous, q.Config.Previous, config.MaxPoints = previous, nil, q.worthBuilding()
+	return q, config, nil
 }
 
 // encode chooses the snapshot.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -38,90 +37,71 @@ func number(annotations map[string]string, key string) int64 {
 func Status(r *v1alpha1.HashRing, d Decision, failure error, now time.Time) v1alpha1.HashRingStatus {
 	s := *r.Status.DeepCopy()
 	s.ObservedGeneration = r.Generation
-	if d.Refusal == nil && d.Wait == 0 && failure == nil {
+	if d.Desired != nil && d.Wait == 0 && failure == nil {
 		describe(&s, d, now)
 	}
-	v := verdict(r.Status, d, failure)
-	set := func(kind v1alpha1.ConditionType, status metav1.ConditionStatus) {
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: string(kind), Status: status, Reason: string(v.reason), Message: v.message,
-			ObservedGeneration: r.Generation, LastTransitionTime: metav1.NewTime(now),
-		})
+	if d.decided(failure) {
+		describeMembers(&s, r.Status, d, now)
 	}
-	set(v1alpha1.ConditionReady, v.ready)
-	set(v1alpha1.ConditionPublished, v.published)
-	// kstatus wants these two only while they hold.
-	for kind, holds := range map[v1alpha1.ConditionType]bool{v1alpha1.ConditionReconciling: v.reconciling, v1alpha1.ConditionStalled: v.stalled} {
-		if holds {
-			set(kind, metav1.ConditionTrue)
-		} else {
-			meta.RemoveStatusCondition(&s.Conditions, string(kind))
-		}
-	}
-	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int { return conditionOrder(a.Type) - conditionOrder(b.Type) })
+	setConditions(&s, r, d, failure, now)
 	return s
 }
 
-func conditionOrder(kind string) int {
-	return slices.Index([]v1alpha1.ConditionType{
-		v1alpha1.ConditionReady, v1alpha1.ConditionPublished, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
-	}, v1alpha1.ConditionType(kind))
+// decided says that the decision was made from everything that it needs: not where the cluster could not be read.
+func (d Decision) decided(failure error) bool {
+	return failure == nil || d.Desired != nil || d.Refusal != nil
 }
 
-// conditions is what the conditions say together.
-type conditions struct {
-	ready, published     metav1.ConditionStatus
-	reconciling, stalled bool
-	reason               v1alpha1.ConditionReason
-	message              string
-}
-
-func verdict(last v1alpha1.HashRingStatus, d Decision, failure error) conditions {
-	switch {
-	case failure != nil:
-		return conditions{
-			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, reconciling: true, reason: v1alpha1.ReasonPublishFailed,
-			message: truncate(fmt.Sprintf("%v; it is tried again", failure)),
+// describeMembers fills in who waits, what is held and what the candidate is.
+func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d Decision, now time.Time) {
+	s.Hold = d.Hold.status(last.Hold, now)
+	s.Candidate, s.Pending = describeCandidate(d), nil
+	if s.Backends != nil && d.Desired != nil {
+		s.Backends.Down = int32(len(d.Desired.Down))
+	}
+	m := d.Members
+	if m == nil { // Clocks go on while spec is refused, and begin anew when a pin is taken away.
+		if d.Refusal == nil {
+			s.Members = nil
 		}
-	case d.Refusal != nil:
-		return conditions{
-			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, stalled: true, reason: d.Refusal.Reason,
-			message: truncate(d.Refusal.Message + "; " + lastGood(last, d)),
-		}
-	case d.Wait > 0:
-		return conditions{
-			ready: metav1.ConditionTrue, published: metav1.ConditionFalse, reconciling: true, reason: v1alpha1.ReasonCoalescing,
-			message: "a newer ring waits for spec.publication.minInterval; " + lastGood(last, d),
-		}
-	default:
-		return conditions{
-			ready: metav1.ConditionTrue, published: metav1.ConditionTrue, reason: v1alpha1.ReasonRingPublished,
-			message: fmt.Sprintf("revision %d is published in slot a", d.Publication.Revision),
-		}
+		return
+	}
+	s.Members = m.Clocks
+	if s.Backends != nil {
+		s.Backends.Joining, s.Backends.Leaving = int32(m.Joining), int32(m.Leaving)
+	}
+	if m.PendingMoved != nil {
+		s.Pending = &v1alpha1.PendingChange{Movement: percentOf(*m.PendingMoved), NextAt: metav1.NewTime(m.Next.Truncate(time.Second))}
 	}
 }
 
-// lastGood says what readers have in the meantime.
-func lastGood(s v1alpha1.HashRingStatus, d Decision) string {
-	switch {
-	case s.Active == nil:
-		return "no ring has been published yet"
-	case d.LastGoodIntact:
-		return fmt.Sprintf("revision %d stays published", s.Active.Revision)
-	default:
-		return fmt.Sprintf("revision %d was published, and has been edited or deleted since: it is restored when this is mended", s.Active.Revision)
+func describeCandidate(d Decision) *v1alpha1.CandidateRing {
+	if d.Candidate == nil || d.Publication == nil {
+		return nil
+	}
+	r := d.Candidate.Ring
+	return &v1alpha1.CandidateRing{
+		Revision: d.Publication.Revision + 1, Digest: r.Digest(), Algorithm: activeAlgorithm(r.Algorithm()),
+		Movement: percentOf(d.Candidate.Moved), Reason: d.Candidate.Reason, Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
+		MaxOverAverage: decimal(r.Stats().MaxOverAverage, 3),
 	}
 }
 
 // describe fills in what the status says of the published ring.
 func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 	r, p := d.Desired.Ring, d.Publication
-	publishedAt := metav1.NewMicroTime(now.Truncate(time.Microsecond))
+	publishedAt, movement := metav1.NewMicroTime(now.Truncate(time.Microsecond)), ""
 	if published(*s, p, d.Desired) {
 		publishedAt = s.Active.PublishedAt
 	}
+	switch {
+	case d.Moved != nil:
+		movement = percentOf(*d.Moved)
+	case s.Active != nil && s.Active.Digest == r.Digest():
+		movement = s.Active.Movement
+	}
 	s.Active = &v1alpha1.ActiveRing{
-		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.SlotA, PublishedAt: publishedAt,
+		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.SlotA, PublishedAt: publishedAt, Movement: movement,
 		Algorithm: activeAlgorithm(r.Algorithm()),
 	}
 	stats, views := r.Stats(), r.ViewBalances()

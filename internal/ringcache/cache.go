@@ -32,7 +32,7 @@ const entryBytes = 1 << 10
 
 // Cache remembers rings. It is safe for concurrent use.
 type Cache struct {
-	build     plan.RingBuilder
+	build     func(plan.Request) (*plan.Ring, error)
 	maxBytes  int
 	maxPoints uint64
 	// building counts the points that are being built.
@@ -44,7 +44,12 @@ type Cache struct {
 	recent  *list.List
 	entries map[[sha256.Size]byte]*list.Element
 	bytes   int
+	// movements are those that were found out, by the digests of both rings.
+	movements map[[2]string]uint64
 }
+
+// maxMovements is how many movements are remembered.
+const maxMovements = 4096
 
 // entry is the result of a build. Errors are remembered too: a ring that is too large takes as long to find out.
 type entry struct {
@@ -63,10 +68,10 @@ func (e entry) bytes() int {
 // New returns an empty cache that builds rings of at most maxPoints points, 1 to [plan.MaxPoints].
 func New(maxPoints uint64) *Cache { return newCache(plan.BuildRing, MaxBytes, maxPoints) }
 
-func newCache(build plan.RingBuilder, maxBytes int, maxPoints uint64) *Cache {
+func newCache(build func(plan.Request) (*plan.Ring, error), maxBytes int, maxPoints uint64) *Cache {
 	return &Cache{
 		build: build, maxBytes: maxBytes, maxPoints: maxPoints, building: semaphore.NewWeighted(int64(maxPoints)),
-		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{},
+		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{}, movements: map[[2]string]uint64{},
 	}
 }
 
@@ -90,6 +95,33 @@ func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
 	made.ring, made.err = c.build(q)
 	c.remember(made)
 	return made.ring, made.err
+}
+
+// Movement returns what [plan.Movement] does.
+func (c *Cache) Movement(from, to *plan.Ring) (uint64, error) {
+	key := [2]string{from.Digest(), to.Digest()}
+	c.mu.Lock()
+	moved, known := c.movements[key]
+	c.mu.Unlock()
+	if known {
+		return moved, nil
+	}
+	points := min(int64(from.PointCount())+int64(to.PointCount()), int64(c.maxPoints))
+	if err := c.building.Acquire(context.Background(), points); err != nil {
+		return 0, err
+	}
+	defer c.building.Release(points)
+	moved, err := plan.Movement(from, to)
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.movements) == maxMovements {
+		clear(c.movements) // They are found out again.
+	}
+	c.movements[key] = moved
+	return moved, nil
 }
 
 // Builds returns how often something was built, or refused, that was not known.

@@ -71,7 +71,7 @@ func TestEveryInputCounts(t *testing.T) {
 		},
 		func(q *plan.Request) {
 			q.Config.Algorithm = ring.Algorithm{Version: ring.V3, PointsPerWeight: 10, WeightUnit: 1, MaxImbalance: 10_000}
-			q.Config.Previous = previous
+			q.Previous = previous.Recipe()
 		},
 	}
 	for i, change := range changes {

@@ -48,6 +48,29 @@ func OpenWith(snapshot []byte, o OpenOptions) (*Ring, error) {
 	return d.ring, nil
 }
 
+// ReadConfig returns what a snapshot says of its ring beside the points, without building or checking those: algorithm,
+// identity, backends in ring order with their weights, zones and features, and the declared views. Previous is nil. It takes time
+// and memory for the backends alone. Errors: as of [Open] but for what only the points show.
+func ReadConfig(snapshot []byte) (Config, error) {
+	if bytes.Equal(snapshot, EmptySlot()) {
+		return Config{}, ErrEmptySlot
+	}
+	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot, encoding: EncodingPoints, copied: new(atomic.Int64)}}
+	for _, step := range []func() error{
+		d.checkFrame, d.readHeader, d.readSectionTable, d.readBackends, d.readFeatures, d.readDeclaredViews,
+	} {
+		if err := step(); err != nil {
+			return Config{}, err
+		}
+	}
+	config := d.ring.base()
+	config.MaxPoints = 0
+	if declared := d.ring.Views(); len(declared) > 0 {
+		config.Views = declared[1:] // The first is that of all backends, which need not be declared.
+	}
+	return config, nil
+}
+
 // decoder reads one snapshot. The steps run in the order in which their results are needed.
 type decoder struct {
 	data     []byte

@@ -6,6 +6,14 @@ import "encoding/binary"
 
 // readViews checks the declared views of a V3 ring and their trims.
 func (d *decoder) readViews() error {
+	if err := d.readDeclaredViews(); err != nil || d.ring.algorithm.Version != V3 {
+		return err
+	}
+	return d.checkTrims(d.sections[kindViews].end)
+}
+
+// readDeclaredViews reads the views without looking at the points that they trim.
+func (d *decoder) readDeclaredViews() error {
 	if d.ring.algorithm.Version != V3 {
 		return nil
 	}
@@ -28,10 +36,7 @@ func (d *decoder) readViews() error {
 		}
 		d.ring.views = append(d.ring.views, v)
 	}
-	if err := r.finish(); err != nil {
-		return err
-	}
-	return d.checkTrims(r.start)
+	return r.finish()
 }
 
 func (d *decoder) readView(r *reader) (declaredView, error) {

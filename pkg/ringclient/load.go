@@ -88,6 +88,7 @@ func (c *Client) readMoment(m routing.Moment, current *State) (*State, error) {
 		return nil, err
 	}
 	next.setAddresses(file)
+	next.setDown(file)
 	return next, nil
 }
 

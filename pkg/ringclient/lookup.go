@@ -26,7 +26,7 @@ type Decision struct {
 }
 
 // Lookup returns up to n distinct backends for a key, in ring order: the owner, then those that would own the key if the
-// ones before were gone. Features restrict it to the backends that have all of them. There are fewer than n where the view
+// ones before were gone. Backends that routing.json says are down are passed over, unless all are. Features restrict it to the backends that have all of them. There are fewer than n where the view
 // has no more, and at least one.
 //
 // Errors: [ErrNotLoaded] where no ring is loaded yet, [OwnerCountError] where n is not within 1 to MaxOwners,
@@ -63,14 +63,20 @@ func (s *State) AppendDecisions(dst []Decision, key []byte, features []string, n
 	if err != nil {
 		return dst, err
 	}
+	if s.passOver != nil && s.passOver(owner) {
+		return s.appendSeveral(dst, view, hash, n)
+	}
 	s.counters.selections.Add(1)
 	return append(dst, s.decision(owner)), nil
 }
 
-// appendSeveral is apart from the search for one owner, which needs no buffer.
+// appendSeveral is apart from the search for an owner that is up, which needs no buffer.
 func (s *State) appendSeveral(dst []Decision, view *ring.View, hash uint32, n int) ([]Decision, error) {
 	var buf [MaxOwners]int
-	owners := view.AppendOwners(buf[:0], hash, n, nil)
+	owners := view.AppendOwners(buf[:0], hash, n, s.passOver)
+	if len(owners) == 0 { // All are down, or nobody looks at them any more: then it is worth a try.
+		owners = view.AppendOwners(buf[:0], hash, n, nil)
+	}
 	if len(owners) == 0 {
 		return dst, ring.ErrNoBackend
 	}

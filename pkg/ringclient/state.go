@@ -24,6 +24,8 @@ type State struct {
 	loaded *loadedRing
 	// addresses holds the dial address of each backend; it is nil where every identity is one.
 	addresses []string
+	// passOver says whether a backend is down; it is nil where none is.
+	passOver func(backend int) bool
 	// addressBytes is what the addresses hold in memory.
 	addressBytes int64
 	counters     *counters
@@ -80,6 +82,28 @@ func (s *State) setAddresses(file routing.File) {
 		case !named:
 			s.addresses[i] = r.ID(i)
 		}
+	}
+}
+
+// setDown marks the backends that routing.json says are down. One that is not on the ring has no effect.
+func (s *State) setDown(file routing.File) {
+	r := s.loaded.ring
+	down := make(map[string]bool, len(file.Down))
+	for _, id := range file.Down {
+		down[id] = true
+	}
+	var list []bool
+	for i := range r.Len() {
+		if down[r.ID(i)] {
+			if list == nil {
+				list = make([]bool, r.Len())
+			}
+			list[i] = true
+		}
+	}
+	if list != nil {
+		s.addressBytes += int64(len(list))
+		s.passOver = func(backend int) bool { return list[backend] }
 	}
 }
 

@@ -73,6 +73,9 @@ type File struct {
 	Stable Reference `json:"stable"`
 	// Addresses gives the dial address, "host:port", of each backend whose identity is not its address.
 	Addresses map[string]string `json:"addresses,omitempty"`
+	// Down are the identities of backends that are on the ring and cannot serve, ascending, each once: readers pass over them to
+	// the next one on the ring. A change of it is none of the ring.
+	Down []string `json:"down,omitempty"`
 }
 
 // Reference names a snapshot and where it lies.
@@ -159,6 +162,11 @@ func (f File) check() error {
 		return fmt.Errorf("%s: stable.version is missing", FileName)
 	case f.Stable.Chunks < 0 || f.Stable.Chunks == 1 || f.Stable.Chunks > MaxChunks:
 		return fmt.Errorf("%s: stable.chunks is %d, not 2 to %d; one file is one without chunks", FileName, f.Stable.Chunks, MaxChunks)
+	}
+	for i, id := range f.Down {
+		if id == "" || i > 0 && id <= f.Down[i-1] {
+			return fmt.Errorf("%s: down[%d] is %q, which is empty or does not come after the one before", FileName, i, id)
+		}
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: digest
       type:
         scalar: string
+    - name: movement
+      type:
+        scalar: string
     - name: publishedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime

@@ -22,6 +22,10 @@ type ActiveRingApplyConfiguration struct {
 	Slot *apiv1alpha1.Slot `json:"slot,omitempty"`
 	// algorithm is what the ring was built with.
 	Algorithm *ActiveAlgorithmApplyConfiguration `json:"algorithm,omitempty"`
+	// movement is the part of the key space that has another owner than on the ring that was published before, in percent with
+	// two decimals, such as "7.31%". It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
+	// points together.
+	Movement *string `json:"movement,omitempty"`
 	// publishedAt is when what is published last changed, be it the snapshot or the routing file. What was edited or deleted
 	// and restored has not changed.
 	PublishedAt *v1.MicroTime `json:"publishedAt,omitempty"`
@@ -62,6 +66,14 @@ func (b *ActiveRingApplyConfiguration) WithSlot(value apiv1alpha1.Slot) *ActiveR
 // If called multiple times, the Algorithm field is set to the value of the last call.
 func (b *ActiveRingApplyConfiguration) WithAlgorithm(value *ActiveAlgorithmApplyConfiguration) *ActiveRingApplyConfiguration {
 	b.Algorithm = value
+	return b
+}
+
+// WithMovement sets the Movement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Movement field is set to the value of the last call.
+func (b *ActiveRingApplyConfiguration) WithMovement(value string) *ActiveRingApplyConfiguration {
+	b.Movement = &value
 	return b
 }
 

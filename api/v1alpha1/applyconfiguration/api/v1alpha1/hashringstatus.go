@@ -24,7 +24,8 @@ type HashRingStatusApplyConfiguration struct {
 	Pending *PendingChangeApplyConfiguration `json:"pending,omitempty"`
 	// hold says what keeps the ring from following spec or its sources; absent while nothing does.
 	Hold *HoldApplyConfiguration `json:"hold,omitempty"`
-	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities, at most 4096.
+	// members are the endpoints whose joinDelay or leaveDelay runs, in the order of their identities: at most 8192, which is when all of
+	// 4096 backends are replaced.
 	Members []MemberTransitionApplyConfiguration `json:"members,omitempty"`
 	// backends counts the backends of the published ring.
 	Backends *BackendCountsApplyConfiguration `json:"backends,omitempty"`

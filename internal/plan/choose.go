@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+// Candidate is a ring that was built and waits.
+type Candidate struct {
+	Ring   *Ring
+	Reason v1alpha1.ConditionReason
+	// Moved is how many positions of the key space it gives another owner.
+	Moved uint64
+}
+
+// Members says who waits to join or to leave the ring.
+type Members struct {
+	Clocks           []v1alpha1.MemberTransition
+	Joining, Leaving int
+	// Next is when the first delay is over; the zero time where none runs.
+	Next time.Time
+	// PendingMoved is how many positions of the key space have another owner once all delays are over; nil where none runs, or
+	// no ring would be left.
+	PendingMoved *uint64
+}
+
+// maxCasualPoints is how many points two rings may have together for their movement to be found out where nothing depends on
+// it: opening recipes of more takes seconds.
+const maxCasualPoints = 32 << 20
+
+// chooser finds the ring that is to be published.
+type chooser struct {
+	ring     *v1alpha1.HashRing
+	builder  Builder
+	seen     Observation
+	now      time.Time
+	decision *Decision
+	composer *composer
+	roster   roster
+	base     *baseRing
+	// last are the addresses that were published last.
+	last map[string]string
+}
+
+// choose returns the ring that is to be published, and writes down in d why it is that one. It is nil where nothing is to be
+// published or kept up to date: then there is a refusal.
+func choose(d *Decision, r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) *Desired {
+	c := &chooser{ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published), last: lastAddresses(seen)}
+	c.roster = takeRoster(r.Spec, seen.Sources)
+	d.Problems = c.roster.problems
+	desired, err := c.choose()
+	if err != nil {
+		d.Refusal = asRefusal(err)
+		return c.lastGood()
+	}
+	return desired
+}
+
+func (c *chooser) choose() (*Desired, error) {
+	var err error
+	if c.ring.Spec.PinnedRevision != nil {
+		return c.pinned()
+	}
+	if c.composer, err = newComposer(c.ring.Spec); err != nil {
+		return nil, err
+	}
+	if !c.base.exists() && c.roster.unread() {
+		return nil, refusef(v1alpha1.ReasonSourcesUnread, "the first ring waits for every source: %s", c.roster.problems[0].Message)
+	}
+	members, err := c.members()
+	if err != nil {
+		return nil, err
+	}
+	return c.fromMembers(members)
+}
+
+// members decides who is on the ring, and whether that is held.
+func (c *chooser) members() (membership, error) {
+	m := planMembers(c.ring, c.roster, c.base, c.composer.backend, false, c.now)
+	hold, err := m.hold(c.ring.Spec)
+	if err == nil && hold != nil && hold.Token != "" && c.ring.Annotations[v1alpha1.AnnotationRelease] == hold.Token {
+		m = planMembers(c.ring, c.roster, c.base, c.composer.backend, true, c.now)
+		if hold, err = m.hold(c.ring.Spec); hold != nil && hold.Reason == v1alpha1.ReasonSuddenLoss {
+			hold = nil // That is what was released.
+		}
+	}
+	if err != nil {
+		return m, err
+	}
+	if hold != nil {
+		c.decision.Hold = hold
+		m.backends = m.kept
+	}
+	return m, nil
+}
+
+// fromMembers returns the ring of members: under the published algorithm while a change of that waits.
+func (c *chooser) fromMembers(m membership) (*Desired, error) {
+	if least := minBackends(c.ring.Spec); !c.base.exists() && weighted(m.backends) > 0 && weighted(m.backends) < least {
+		return nil, refusef(v1alpha1.ReasonBelowMinimum, "%d backends of a weight above 0 are there, spec.membership.minBackends is %d",
+			weighted(m.backends), least)
+	}
+	config := c.composer.config
+	waits := c.base.exists() && c.base.config.Algorithm != config.Algorithm && c.ring.Spec.ChangePolicy != v1alpha1.ChangeImmediate
+	if waits {
+		config = c.underPublished(config)
+	}
+	config.Backends = m.backends
+	desired, err := c.desired(config)
+	if err != nil {
+		return nil, err
+	}
+	desired, err = c.withinBudget(desired)
+	if err != nil {
+		return nil, err
+	}
+	c.describeMembers(m, desired, config)
+	if waits {
+		if err := c.proposeAlgorithm(desired, m.backends); err != nil {
+			c.decision.Refusal = asRefusal(err) // What is published is kept up to date all the same.
+		}
+	}
+	return desired, nil
+}
+
+// underPublished returns config with the algorithm of the published ring, and the views that are left of that.
+func (c *chooser) underPublished(config ring.Config) ring.Config {
+	config.Algorithm, config.Views, config.MaxPoints = c.base.config.Algorithm, nil, maxPoints(c.base.config.Algorithm.Version)
+	for _, view := range c.base.config.Views {
+		if !slices.ContainsFunc(view, func(name string) bool { return !slices.Contains(config.Features, name) }) {
+			config.Views = append(config.Views, view)
+		}
+	}
+	return config
+}
+
+func (c *chooser) desired(config ring.Config) (*Desired, error) {
+	var previous []byte
+	if c.seen.Published != nil {
+		previous = c.seen.Published.Recipe
+	}
+	return c.composer.desired(c.builder, config, previous, c.roster, c.base, c.last)
+}
+
+// withinBudget returns desired, or where it moves more than spec.membership.maxMovement allows, the published ring with
+// desired as the candidate.
+func (c *chooser) withinBudget(desired *Desired) (*Desired, error) {
+	if !c.base.exists() || desired.Ring.Digest() == c.seen.Published.Digest {
+		return desired, nil
+	}
+	budget := c.ring.Spec.Membership.MaxMovement
+	limited := budget != "" && c.ring.Spec.ChangePolicy != v1alpha1.ChangeImmediate
+	limit, err := parsePercent("spec.membership.maxMovement", budget, "100%")
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.rebuild(c.seen.Published)
+	if err != nil || !limited && before.PointCount()+desired.Ring.PointCount() > maxCasualPoints {
+		return desired, nil //nolint:nilerr // What cannot be built again cannot be kept either.
+	}
+	moved, err := c.builder.Movement(before, desired.Ring)
+	if err != nil {
+		return nil, err
+	}
+	if limited && moved*million > uint64(limit)*ring.KeySpace {
+		c.decision.Candidate = &Candidate{Ring: desired.Ring, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
+		c.decision.Hold = &Hold{
+			Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
+			Message: fmt.Sprintf("the change would move %s of the key space, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
+				percentOf(moved), budget),
+		}
+		return c.keep(c.seen.Published)
+	}
+	c.decision.Moved = &moved
+	return desired, nil
+}
+
+// proposeAlgorithm makes the ring under the algorithm of spec the candidate.
+func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) error {
+	config := c.composer.config
+	config.Backends = backends
+	proposed, err := c.desired(config)
+	if err != nil {
+		return err
+	}
+	moved, err := c.builder.Movement(active.Ring, proposed.Ring)
+	if err != nil {
+		return err
+	}
+	c.decision.Candidate = &Candidate{Ring: proposed.Ring, Reason: v1alpha1.ReasonAlgorithmChanged, Moved: moved}
+	return nil
+}
+
+// describeMembers says who waits, and what that will move.
+func (c *chooser) describeMembers(m membership, desired *Desired, config ring.Config) {
+	c.decision.Members = &Members{Clocks: m.clocks, Joining: m.joining, Leaving: m.leaving, Next: m.next}
+	if len(m.clocks) == 0 {
+		return
+	}
+	config.Backends = m.eventual
+	eventual, err := c.desired(config)
+	if err != nil || eventual.Ring.PointCount()+desired.Ring.PointCount() > maxCasualPoints {
+		return
+	}
+	if moved, err := c.builder.Movement(desired.Ring, eventual.Ring); err == nil {
+		c.decision.Members.PendingMoved = &moved
+	}
+}
+
+// pinned returns the ring of spec.pinnedRevision.
+func (c *chooser) pinned() (*Desired, error) {
+	pinned := *c.ring.Spec.PinnedRevision
+	if c.seen.Pinned == nil {
+		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d is not kept; revisions that are: %s", pinned, c.kept())
+	}
+	desired, err := c.keep(c.seen.Pinned)
+	if err != nil {
+		return nil, fmt.Errorf("building revision %d again: %w", pinned, err)
+	}
+	c.decision.Hold = &Hold{
+		Reason: v1alpha1.ReasonPinned, Blocks: true,
+		Message: fmt.Sprintf("spec.pinnedRevision says that revision %d is published, whatever the rest of spec asks for", pinned),
+	}
+	return desired, nil
+}
+
+// kept lists the revisions of the history.
+func (c *chooser) kept() string {
+	var list []string
+	for _, o := range c.seen.History {
+		if o.Holder == Ours {
+			list = append(list, strconv.FormatInt(o.Revision, 10))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// lastGood returns the published ring where spec is refused and something of it was edited or deleted, so that it is
+// restored; nil where nothing has to be written, or nothing is left to write it from.
+func (c *chooser) lastGood() *Desired {
+	if c.seen.Published == nil || c.ring.Status.Active == nil || c.decision.LastGoodIntact || c.seen.Published.Digest != c.ring.Status.Active.Digest {
+		return nil
+	}
+	desired, err := c.keep(c.seen.Published)
+	if err != nil {
+		return nil
+	}
+	return desired
+}
+
+// keep returns a ring that was published before, to be published as it was. Who is down, and where backends are dialled, is
+// as it is now.
+func (c *chooser) keep(p *Published) (*Desired, error) {
+	built, err := c.rebuild(p)
+	if err != nil {
+		return nil, err
+	}
+	config, err := ring.ReadConfig(p.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	d := &Desired{
+		Ring: built, Drained: len(config.Backends) - weighted(config.Backends), Declared: p.Declared,
+		Chunks: max(chunks(c.ring.Spec), len(built.Chunks())),
+	}
+	d.Addresses, d.Down = dialled(c.ring.Spec, c.roster, c.base, c.last, idsOf(config.Backends))
+	return d, nil
+}
+
+// rebuild returns a ring that was published before, byte for byte.
+func (c *chooser) rebuild(p *Published) (*Ring, error) {
+	return c.builder.Build(Request{
+		Recipe: p.Recipe, Encoding: p.encoding(), Chunks: v1alpha1.MaxChunks, Config: ring.Config{MaxPoints: MaxPoints},
+	})
+}
+
+// lastAddresses returns the addresses of the routing file that is published, if nobody has edited it.
+func lastAddresses(seen Observation) map[string]string {
+	if !seen.Routing.intact() {
+		return nil
+	}
+	file, err := routing.Parse([]byte(seen.Routing.Text))
+	if err != nil {
+		return nil
+	}
+	return file.Addresses
+}
+
+// percentOf formats a number of positions as a part of the key space.
+func percentOf(positions uint64) string {
+	return decimal(float64(positions)/ring.KeySpace*100, 2) + "%"
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/ring"
+)
+
+// DefaultLeaveDelay is spec.membership.leaveDelay where spec does not set it; the schema has the same default.
+const DefaultLeaveDelay = 5 * time.Minute
+
+// membership is who is on the ring and who waits to come or to go.
+//
+// Its state is what is published and the clocks in the status: nothing is kept in memory, so that a restart changes nothing.
+type membership struct {
+	// backends are those that the ring is to have, if nothing holds it.
+	backends []ring.Backend
+	// kept are the same, without the removal of any.
+	kept []ring.Backend
+	// eventual are those that it will have once all delays are over.
+	eventual []ring.Backend
+	// clocks are the delays that run, in the order of the identities.
+	clocks []v1alpha1.MemberTransition
+	// next is when the first of them is over; the zero time where none runs.
+	next time.Time
+	// placed is how many backends of the published ring have a weight, lost which of them are gone, do not serve or are no
+	// longer declared, sorted.
+	placed int
+	lost   []string
+	// removes says that backends lacks one that kept has.
+	removes          bool
+	joining, leaving int
+}
+
+// clockReader takes the time of one pass over the members.
+type clockReader struct {
+	known map[string]v1alpha1.MemberTransition
+	now   time.Time
+	list  []v1alpha1.MemberTransition
+	next  time.Time
+}
+
+// over says whether the delay of a backend is over. If not, its clock is kept or started.
+func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Duration) bool {
+	clock, ok := c.known[id]
+	if !ok || clock.State != state || clock.Since.After(c.now) { // One of a clock that is ahead tells nothing.
+		clock = v1alpha1.MemberTransition{ID: id, State: state, Since: metav1.NewMicroTime(c.now.Truncate(time.Microsecond))}
+	}
+	due := clock.Since.Add(delay)
+	if !due.After(c.now) {
+		return true
+	}
+	c.list = append(c.list, clock)
+	if c.next.IsZero() || due.Before(c.next) {
+		c.next = due
+	}
+	return false
+}
+
+// memberPlanner decides on each backend in turn.
+type memberPlanner struct {
+	spec     v1alpha1.HashRingSpec
+	roster   roster
+	base     *baseRing
+	compose  func(v1alpha1.Backend) ring.Backend
+	released bool
+	clocks   *clockReader
+	out      membership
+}
+
+// planMembers decides who is to be placed. With released, what is lost goes at once.
+func planMembers(r *v1alpha1.HashRing, all roster, base *baseRing, compose func(v1alpha1.Backend) ring.Backend, released bool, now time.Time) membership {
+	clocks := &clockReader{now: now, known: make(map[string]v1alpha1.MemberTransition, len(r.Status.Members))}
+	for _, clock := range r.Status.Members {
+		clocks.known[clock.ID] = clock
+	}
+	p := memberPlanner{spec: r.Spec, roster: all, base: base, compose: compose, released: released, clocks: clocks}
+	for i := range all.members {
+		p.present(&all.members[i])
+	}
+	for _, b := range base.backends() {
+		if all.find(b.ID) == nil {
+			p.absent(b)
+		}
+	}
+	out := p.out
+	out.clocks, out.next, out.placed = clocks.list, clocks.next, base.placed()
+	slices.SortFunc(out.clocks, func(a, b v1alpha1.MemberTransition) int { return strings.Compare(a.ID, b.ID) })
+	slices.Sort(out.lost)
+	return out
+}
+
+// present decides on a backend that spec or a source has.
+func (p *memberPlanner) present(m *member) {
+	b := p.compose(m.backend)
+	published, placed := p.base.find(b.ID)
+	if placed && m.unknown { // A pod that is not known yet must not cost the backend its features.
+		b.Weight, b.Features, b.Zone = published.Weight, p.base.featuresOf(published, p.spec), published.Zone
+	}
+	if placed && m.badWeight {
+		b.Weight = published.Weight
+	}
+	switch {
+	case m.declared || placed && m.health == ready:
+		p.stays(b)
+	case placed:
+		p.leaves(b, published.Weight > 0)
+	case m.health == ready && !m.unknown:
+		p.joins(b)
+	}
+}
+
+// absent decides on a backend of the published ring that neither spec nor a source has any more.
+func (p *memberPlanner) absent(published ring.Backend) {
+	b := published
+	b.Features = p.base.featuresOf(published, p.spec)
+	switch {
+	case p.base.declared(b.ID) || len(p.spec.BackendsFrom) == 0: // Somebody took it out of spec.
+		p.goes(b, published.Weight > 0)
+	case p.roster.unread():
+		p.stays(b)
+	default:
+		p.leaves(b, published.Weight > 0)
+	}
+}
+
+func (p *memberPlanner) stays(b ring.Backend) {
+	p.out.backends = append(p.out.backends, b)
+	p.out.kept = append(p.out.kept, b)
+	p.out.eventual = append(p.out.eventual, b)
+}
+
+// goes removes a backend now.
+func (p *memberPlanner) goes(b ring.Backend, weighs bool) {
+	if weighs {
+		p.out.lost = append(p.out.lost, b.ID)
+	}
+	p.out.kept = append(p.out.kept, b)
+	p.out.removes = true
+}
+
+func (p *memberPlanner) leaves(b ring.Backend, weighs bool) {
+	if p.clocks.over(b.ID, v1alpha1.MemberLeaving, leaveDelay(p.spec)) || p.released {
+		p.goes(b, weighs)
+		return
+	}
+	p.out.leaving++
+	if weighs {
+		p.out.lost = append(p.out.lost, b.ID)
+	}
+	p.out.kept = append(p.out.kept, b)
+	p.out.backends = append(p.out.backends, b)
+}
+
+func (p *memberPlanner) joins(b ring.Backend) {
+	if !p.base.exists() || p.clocks.over(b.ID, v1alpha1.MemberJoining, joinDelay(p.spec)) {
+		p.stays(b)
+		return
+	}
+	p.out.joining++
+	p.out.eventual = append(p.out.eventual, b)
+}
+
+func leaveDelay(spec v1alpha1.HashRingSpec) time.Duration {
+	if spec.Membership.LeaveDelay == nil {
+		return DefaultLeaveDelay
+	}
+	return spec.Membership.LeaveDelay.Duration
+}
+
+func joinDelay(spec v1alpha1.HashRingSpec) time.Duration {
+	if spec.Membership.JoinDelay == nil {
+		return 0
+	}
+	return spec.Membership.JoinDelay.Duration
+}
+
+// weighted returns how many of the backends own keys.
+func weighted(backends []ring.Backend) int {
+	n := 0
+	for _, b := range backends {
+		if b.Weight > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// baseRing is the ring that is published, without its points. A nil one is no ring.
+type baseRing struct {
+	published *Published
+	config    ring.Config
+	index     map[string]int
+}
+
+// readBase reads what is published; nil where nothing is, or nothing that can be read.
+func readBase(published *Published) *baseRing {
+	if published == nil {
+		return nil
+	}
+	config, err := ring.ReadConfig(published.Recipe)
+	if err != nil {
+		return nil
+	}
+	base := &baseRing{published: published, config: config, index: make(map[string]int, len(config.Backends))}
+	for i, b := range config.Backends {
+		base.index[b.ID] = i
+	}
+	return base
+}
+
+func (b *baseRing) exists() bool { return b != nil }
+
+func (b *baseRing) backends() []ring.Backend {
+	if b == nil {
+		return nil
+	}
+	return b.config.Backends
+}
+
+func (b *baseRing) placed() int { return weighted(b.backends()) }
+
+func (b *baseRing) find(id string) (ring.Backend, bool) {
+	if b == nil {
+		return ring.Backend{}, false
+	}
+	i, ok := b.index[id]
+	if !ok {
+		return ring.Backend{}, false
+	}
+	return b.config.Backends[i], true
+}
+
+// declared says that a backend was published because spec.backends had it.
+func (b *baseRing) declared(id string) bool {
+	_, found := slices.BinarySearch(b.published.Declared, id)
+	return found
+}
+
+// featuresOf returns the features of a published backend that spec still has.
+func (b *baseRing) featuresOf(backend ring.Backend, spec v1alpha1.HashRingSpec) []string {
+	var list []string
+	for _, name := range backend.Features {
+		if slices.ContainsFunc(spec.Features, func(f v1alpha1.Feature) bool { return f.Name == name }) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// dialled returns what routing.json says of the backends of a ring: where those whose identity is a name are dialled, and
+// which are down. An address that nobody knows any more is the one that was published last.
+func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[string]string, ids []string) (addresses map[string]string, down []string) {
+	named := spec.Identity == v1alpha1.IdentityName
+	addresses = map[string]string{}
+	for _, id := range ids {
+		m := all.find(id)
+		address := last[id]
+		if m != nil {
+			address = dialAddress(m.backend)
+		}
+		if named && address != "" {
+			addresses[id] = address
+		}
+		gone := m == nil && len(spec.BackendsFrom) > 0 && !all.unread() && !(base.exists() && base.declared(id))
+		if gone || m != nil && m.health == notServing || named && address == "" {
+			down = append(down, id)
+		}
+	}
+	slices.Sort(down)
+	if len(addresses) == 0 {
+		addresses = nil
+	}
+	return maps.Clone(addresses), down
+}
+
+// declaredIDs returns the sorted identities of spec.backends where there are sources beside them, so that the one that is
+// taken out of spec is told from the endpoint that is gone.
+func declaredIDs(spec v1alpha1.HashRingSpec) []string {
+	if len(spec.BackendsFrom) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, b := range spec.Backends {
+		ids = append(ids, identity(spec.Identity, b))
+	}
+	slices.SortFunc(ids, cmp.Compare)
+	return ids
+}
