@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/observe"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
 	"github.com/ringwright/ringwright/internal/ringcache"
@@ -36,7 +38,12 @@ type HashRingReconciler struct {
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 
+	// Reader reads what backends come from.
+	Reader observe.Reader
+
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+	pods      podWatch
+	reports   reportPacer
 }
 
 // NewHashRingReconciler returns a reconciler that reads from c, whose ConfigMaps are cached as [publish.CacheOptions] says,
@@ -46,7 +53,7 @@ func NewHashRingReconciler(
 ) *HashRingReconciler {
 	return &HashRingReconciler{
 		Client: c, Publisher: &publish.Publisher{Client: c, Live: live}, Rings: rings, Recorder: recorder, Clock: clock,
-		conflicts: newLimiter(),
+		Reader: observe.Reader{Client: c}, conflicts: newLimiter(),
 	}
 }
 
@@ -54,6 +61,8 @@ func NewHashRingReconciler(
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=services;pods,verbs=list;watch
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile drives one HashRing towards its spec: observe, plan, apply, report.
@@ -70,7 +79,7 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	if isConflict(out.failure) { // What was seen is out of date, and a status made of it would be wrong.
 		return r.retry(ctx, req, out.failure)
 	}
-	err := r.report(ctx, ring, out)
+	err := r.report(ctx, ring, &out)
 	if isConflict(err) && out.failure == nil {
 		return r.retry(ctx, req, err)
 	}
@@ -92,24 +101,37 @@ type outcome struct {
 	// failure is why the cluster could not be read or written.
 	failure error
 	now     time.Time
+	// unreported is how long the status still waits to be written; 0 where it is up to date.
+	unreported time.Duration
 }
 
+// requeueAfter returns when the HashRing is to be looked at again even if nothing happens; 0 for never.
 func (o outcome) requeueAfter() time.Duration {
+	after := []time.Duration{o.decision.Wait, o.unreported}
 	if o.decision.Refusal != nil && o.decision.Refusal.Reason == v1alpha1.ReasonNameConflict {
-		return nameRecheck
+		after = append(after, nameRecheck)
 	}
-	return o.decision.Wait
+	if m := o.decision.Members; m != nil && !m.Next.IsZero() {
+		after = append(after, max(m.Next.Sub(o.now), time.Millisecond))
+	}
+	soonest := time.Duration(0)
+	for _, d := range after {
+		if d > 0 && (soonest == 0 || d < soonest) {
+			soonest = d
+		}
+	}
+	return soonest
 }
 
 // advance reads the cluster, decides, and writes.
 func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRing) outcome {
 	out := outcome{now: r.Clock.Now()}
-	seen, err := r.Publisher.Observe(ctx, ring)
+	seen, err := r.observe(ctx, ring)
 	if err != nil {
 		out.failure = err
 		return out
 	}
-	out.decision = plan.Decide(ring, r.Rings.Build, seen.Observation, out.now)
+	out.decision = plan.Decide(ring, r.Rings, seen.Observation, out.now)
 	out.failure = r.write(ctx, ring, seen, out.decision)
 	var taken *publish.TakenError
 	if errors.As(out.failure, &taken) {
@@ -126,6 +148,20 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 			"routingGeneration", p.Generation, "configMaps", names(out.decision.Writes))
 	}
 	return out
+}
+
+// observe reads what is published and what backends come from.
+func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRing) (publish.Seen, error) {
+	if slices.ContainsFunc(ring.Spec.BackendsFrom, plan.ReadsPods) {
+		if err := r.pods.ensure(); err != nil {
+			return publish.Seen{}, err
+		}
+	}
+	seen, err := r.Publisher.Observe(ctx, ring)
+	if err == nil {
+		seen.Sources, err = r.Reader.Sources(ctx, ring)
+	}
+	return seen, err
 }
 
 // write carries a decision out: first what the ring can be built from again, then the ring, and when that is published, the
@@ -158,10 +194,13 @@ func names(list []plan.ConfigMap) []string {
 
 // report writes the status, on failure too, and then the events that follow from it. It skips the write when nothing
 // has changed.
-func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing, out outcome) error {
+func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing, out *outcome) error {
 	status := plan.Status(ring, out.decision, out.failure, out.now)
 	if equality.Semantic.DeepEqual(status, ring.Status) {
-		r.announceRestored(ring, out)
+		r.announceRestored(ring, *out)
+		return nil
+	}
+	if out.unreported = r.reports.wait(ring, status, out.now); out.unreported > 0 {
 		return nil
 	}
 	configuration, err := statusConfiguration(ring, status)
@@ -171,7 +210,8 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	if err := r.Client.Status().Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	r.announceRestored(ring, out)
+	r.reports.wrote(ring, out.now)
+	r.announceRestored(ring, *out)
 	r.announceTransition(ring, status)
 	return nil
 }

@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/controller"
+	"github.com/ringwright/ringwright/internal/observe"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
 	"github.com/ringwright/ringwright/internal/ringcache"
@@ -98,15 +98,18 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := addProbes(mgr); err != nil {
 		return nil, err
 	}
+	if err := observe.AddIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
 	return mgr, addControllers(mgr, o)
 }
 
 // cacheOptions keeps what is not Ringwright's, and all payload, out of the cache.
 func cacheOptions() cache.Options {
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.ConfigMap{}:          publish.CacheOptions(),
-		&appsv1.ControllerRevision{}: publish.RecordCacheOptions(),
-	}}
+	byObject := observe.CacheOptions()
+	byObject[&corev1.ConfigMap{}] = publish.CacheOptions()
+	byObject[&appsv1.ControllerRevision{}] = publish.RecordCacheOptions()
+	return cache.Options{ByObject: byObject}
 }
 
 func metricsOptions(o Options) metricsserver.Options {

@@ -23,7 +23,7 @@ const (
 	seenFile    = "file digest"
 )
 
-// CacheOptions says how ConfigMaps are cached: those of Ringwright only, without their payload.
+// CacheOptions says how ConfigMaps are cached: those of Ringwright only, without their snapshots.
 func CacheOptions() cache.ByObject {
 	return cache.ByObject{
 		Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright}),
@@ -31,8 +31,8 @@ func CacheOptions() cache.ByObject {
 	}
 }
 
-// StripPayload replaces the payload of a ConfigMap by its digests. The keys stay, so that foreign ones can be found; a
-// snapshot of a megabyte becomes two lines.
+// StripPayload replaces the payload of a ConfigMap by its digests, but for routing.json. The keys stay, so that foreign ones
+// can be found; a snapshot of a megabyte becomes two lines.
 func StripPayload(object any) (any, error) {
 	cm, ok := object.(*corev1.ConfigMap)
 	if !ok {
@@ -55,7 +55,9 @@ func StripPayload(object any) (any, error) {
 	cm.Annotations = annotations
 	cm.ManagedFields = nil
 	for key := range cm.Data {
-		cm.Data[key] = ""
+		if key != routing.FileName { // It is small, and says where backends were dialled that are gone.
+			cm.Data[key] = ""
+		}
 	}
 	for key := range cm.BinaryData {
 		cm.BinaryData[key] = nil

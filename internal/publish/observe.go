@@ -25,6 +25,8 @@ type Publisher struct {
 	// Live reads from the API server. It is asked only for names that the cache does not have: the ConfigMap of somebody
 	// else carries no label of ours and so is not in the cache.
 	Live client.Reader
+
+	recipes recipes
 }
 
 // Seen is what the cluster holds of one ring, and what a write of it needs.
@@ -40,7 +42,10 @@ func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, er
 		seen.History, err = p.history(ctx, r)
 	}
 	if err == nil {
-		seen.Previous, err = p.previous(ctx, r, seen.Observation)
+		seen.Published, err = p.published(ctx, r, seen.Observation)
+	}
+	if err == nil {
+		seen.Pinned, err = p.pinned(ctx, r, seen.Observation)
 	}
 	return seen, err
 }
@@ -112,6 +117,7 @@ func describe(r *v1alpha1.HashRing, name string, cm *corev1.ConfigMap) plan.Obje
 	}
 	object := plan.Object{
 		Name: name, ContentDigest: cm.Annotations[seenContent], FileDigest: cm.Annotations[seenFile], Annotations: cm.Annotations,
+		Text: cm.Data[routing.FileName],
 	}
 	object.Holder, object.MetadataIntact = holder(r, cm)
 	return object

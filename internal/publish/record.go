@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,8 +19,6 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
-	"github.com/ringwright/ringwright/pkg/ring"
-	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // history returns the records of r that carry our labels, in ascending order.
@@ -52,58 +49,6 @@ func describeRecord(r *v1alpha1.HashRing, record *appsv1.ControllerRevision) pla
 	}, UID: record.UID}
 	recorded.Holder, recorded.MetadataIntact = holder(r, record)
 	return recorded
-}
-
-// previous returns the ring that was published last, from the best source that there is. It is read live, as the cache
-// holds no payload. A source that is gone, or holds something else than was seen, is passed over.
-func (p *Publisher) previous(ctx context.Context, r *v1alpha1.HashRing, seen plan.Observation) (*ring.Ring, error) {
-	if r.Spec.Algorithm.Version != v1alpha1.AlgorithmV3 {
-		return nil, nil
-	}
-	for _, source := range plan.Sources(r.Status, seen) {
-		snapshot, err := p.read(ctx, r, source)
-		if err != nil {
-			return nil, fmt.Errorf("reading the ring before: %w", err)
-		}
-		// A ring of more points is none of V3, and has nothing trimmed.
-		if previous, err := ring.OpenWith(snapshot, ring.OpenOptions{MaxPoints: plan.MaxTrimmedPoints}); err == nil {
-			return previous, nil
-		}
-	}
-	return nil, nil
-}
-
-// read returns a snapshot of the ring in a source, nil where it is not there.
-func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.Source) ([]byte, error) {
-	if source.Record == nil {
-		return p.readSlot(ctx, r, source.Digest)
-	}
-	object := &appsv1.ControllerRevision{}
-	if err := p.Live.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: source.Record.Name}, object); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	data, err := parseRecord(object)
-	if err != nil || data.Digest != source.Digest || ring.Digest(data.Recipe) != source.Record.ContentDigest {
-		return nil, nil //nolint:nilerr // It is not what was seen.
-	}
-	return data.Recipe, nil
-}
-
-// readSlot puts the chunks of slot a together until they are the snapshot that was seen.
-func (p *Publisher) readSlot(ctx context.Context, r *v1alpha1.HashRing, digest string) ([]byte, error) {
-	var snapshot []byte
-	for chunk := range v1alpha1.MaxChunks {
-		cm := &corev1.ConfigMap{}
-		key := client.ObjectKey{Namespace: r.Namespace, Name: plan.ChunkName(r.Name, routing.SlotA, chunk)}
-		if err := p.Live.Get(ctx, key, cm); err != nil {
-			return nil, client.IgnoreNotFound(err)
-		}
-		snapshot = append(snapshot, cm.BinaryData[routing.SlotA.ChunkFileName(chunk)]...)
-		if ring.Digest(snapshot) == digest {
-			return snapshot, nil
-		}
-	}
-	return nil, nil
 }
 
 // TakenError says that somebody else has an object of a name that is needed.
@@ -157,7 +102,7 @@ func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, seen 
 
 // createRecord makes a record with all that it holds, and fails where there is one.
 func (p *Publisher) createRecord(ctx context.Context, r *v1alpha1.HashRing, want plan.Record) error {
-	data, err := json.Marshal(recordData{Digest: want.Digest, Recipe: want.Recipe})
+	data, err := json.Marshal(recordData{Digest: want.Digest, Recipe: want.Recipe, Declared: want.Declared})
 	if err != nil {
 		return err
 	}

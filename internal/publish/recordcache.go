@@ -22,6 +22,8 @@ type recordData struct {
 	Digest string `json:"digest"`
 	// Recipe is the ring without its points, as a snapshot file.
 	Recipe []byte `json:"recipe"`
+	// Declared are the identities of the backends that spec itself had, where there were sources beside them.
+	Declared []string `json:"declared,omitempty"`
 }
 
 // RecordCacheOptions says how ControllerRevisions are cached: those of Ringwright only, without their recipes.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+)
+
+// reportInterval is the least time between two writes of a status that differ in nothing but which backends are meant:
+// endpoints can come and go a thousand times a second.
+const reportInterval = time.Second
+
+// reportPacer keeps such writes apart. It remembers when it last wrote, and no decision depends on that: after a restart the
+// first write comes at once. The zero value has written nothing. It is safe for concurrent use.
+type reportPacer struct {
+	mu   sync.Mutex
+	last map[types.UID]time.Time
+}
+
+// wait returns how long the status has to wait; 0 where it says something that does not wait.
+func (p *reportPacer) wait(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus, now time.Time) time.Duration {
+	if !equality.Semantic.DeepEqual(lasting(status), lasting(ring.Status)) {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	age := now.Sub(p.last[ring.UID])
+	if age < 0 || age >= reportInterval {
+		return 0
+	}
+	return reportInterval - age
+}
+
+// wrote remembers a write.
+func (p *reportPacer) wrote(ring *v1alpha1.HashRing, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = map[types.UID]time.Time{}
+	}
+	for uid, at := range p.last {
+		if now.Sub(at) >= reportInterval {
+			delete(p.last, uid)
+		}
+	}
+	p.last[ring.UID] = now
+}
+
+// lasting returns a status without what changes with every endpoint. It shares what is the same.
+func lasting(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
+	s.Members, s.Pending = nil, nil
+	if s.Hold != nil {
+		s.Hold = &v1alpha1.Hold{Reason: s.Hold.Reason}
+	}
+	s.Conditions = slices.Clone(s.Conditions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = ""
+	}
+	if s.Backends != nil {
+		counts := *s.Backends
+		counts.Down, counts.Joining, counts.Leaving = 0, 0, 0
+		s.Backends = &counts
+	}
+	return s
+}
