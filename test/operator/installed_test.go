@@ -112,7 +112,7 @@ var _ = Describe("the installed operator", func() {
 				columns = append(columns, column.Name)
 			}
 		}
-		Expect(columns).To(Equal([]string{"Name", "Algorithm", "Placed", "Total", "Points", "Max/Avg", "Revision", "Ready", "Age"}))
+		Expect(columns).To(Equal([]string{"Name", "Algorithm", "Placed", "Total", "Points", "Max/Avg", "Revision", "Ready", "Reason", "Age"}))
 		Expect(table.Rows[0].Cells[:8]).To(HaveExactElements("shown", "V2", BeEquivalentTo(3), BeEquivalentTo(3), BeEquivalentTo(480), Not(BeEmpty()), BeEquivalentTo(1), "True"))
 	})
 })

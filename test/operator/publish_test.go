@@ -28,11 +28,17 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-// newRing returns a HashRing of n backends that is published without a delay.
+// newRing returns a HashRing of n backends that is published without a delay, that nothing holds back, and that keeps one
+// revision beside the published one.
 func newRing(namespace, name string, n int) *v1alpha1.HashRing {
 	r := &v1alpha1.HashRing{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1alpha1.HashRingSpec{Publication: v1alpha1.Publication{MinInterval: &metav1.Duration{}}},
+		Spec: v1alpha1.HashRingSpec{
+			Publication:  v1alpha1.Publication{MinInterval: &metav1.Duration{}},
+			Membership:   v1alpha1.Membership{MaxRemoved: "100%"},
+			ChangePolicy: v1alpha1.ChangeImmediate,
+			HistoryLimit: ptr.To(int32(1)),
+		},
 	}
 	r.Spec.Backends = backends(n)
 	return r
@@ -55,7 +61,7 @@ func settled(ctx context.Context, r *v1alpha1.HashRing, reason v1alpha1.Conditio
 		g.Expect(got.Status.ObservedGeneration).To(Equal(got.Generation))
 		ready := meta.FindStatusCondition(got.Status.Conditions, string(v1alpha1.ConditionReady))
 		g.Expect(ready).NotTo(BeNil())
-		g.Expect(ready.Reason).To(Equal(string(reason)), ready.Message)
+		g.Expect(ready.Reason).To(Equal(string(reason)), "%s", ready.Message)
 		g.Expect(ready.ObservedGeneration).To(Equal(got.Generation))
 	}).Should(Succeed())
 	return got
@@ -216,7 +222,11 @@ var _ = Describe("publication", func() {
 			reason v1alpha1.ConditionReason
 			want   string
 		}{
-			{"no backends", func(r *v1alpha1.HashRing) { r.Spec.Backends = nil }, v1alpha1.ReasonNoBackends, "none of 0 backends"},
+			{"all drained", func(r *v1alpha1.HashRing) {
+				for i := range r.Spec.Backends {
+					r.Spec.Backends[i].Weight = ptr.To(int32(0))
+				}
+			}, v1alpha1.ReasonNoBackends, "none of 3 backends"},
 			{"one identity twice", func(r *v1alpha1.HashRing) {
 				r.Spec.Backends = backends(3)
 				r.Spec.Backends[2].Address = r.Spec.Backends[0].Address
