@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -70,12 +71,18 @@ func NewHashRingReconciler(
 func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ring := &v1alpha1.HashRing{}
 	if err := r.Client.Get(ctx, req.NamespacedName, ring); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		if apierrors.IsNotFound(err) {
+			return r.bury(ctx, req)
+		}
+		return ctrl.Result{}, err
 	}
 	if !ring.DeletionTimestamp.IsZero() {
-		return ctrl.Result{}, nil // The garbage collector deletes what was published.
+		return ctrl.Result{}, nil // What is published stays as it is until the HashRing is gone.
 	}
 	out := r.advance(ctx, ring)
+	if apierrors.HasStatusCause(out.failure, corev1.NamespaceTerminatingCause) {
+		return ctrl.Result{}, nil // Nothing can be made there any more, and the HashRing is about to go as well.
+	}
 	if isConflict(out.failure) { // What was seen is out of date, and a status made of it would be wrong.
 		return r.retry(ctx, req, out.failure)
 	}
@@ -164,9 +171,12 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 	return seen, err
 }
 
-// write carries a decision out: first what the ring can be built from again, then the ring, and when that is published, the
-// records of rings that nobody will go back to are deleted.
+// write carries a decision out: whose everything is, then what the ring can be built from again, then the ring, and when that is
+// published, the records of rings that nobody will go back to are deleted.
 func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing, seen publish.Seen, d plan.Decision) error {
+	if err := r.Publisher.Adopt(ctx, ring, seen); err != nil {
+		return err
+	}
 	if d.Record != nil {
 		if err := r.Publisher.WriteRecord(ctx, ring, seen, *d.Record); err != nil {
 			return err

@@ -38,7 +38,7 @@ type Object struct {
 	Annotations map[string]string
 	// Text is the file where that is routing.json, otherwise "".
 	Text string
-	// MetadataIntact says that labels and owner reference are as they shall be.
+	// MetadataIntact says that the metadata that says whose the object is, is as it shall be.
 	MetadataIntact bool
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-// ConfigMap is what one published ConfigMap shall hold. Labels and owner are the same for all and not part of it.
+// ConfigMap is what one published ConfigMap shall hold. What its metadata says of the HashRing is not part of it.
 type ConfigMap struct {
 	Name        string
 	Annotations map[string]string

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -33,13 +32,14 @@ type Publisher struct {
 type Seen struct {
 	plan.Observation
 	objects map[string]*corev1.ConfigMap
+	records []*appsv1.ControllerRevision
 }
 
 // Observe reads what is published of r and what its rings can be built from again.
 func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, error) {
 	seen, err := p.observeConfigMaps(ctx, r)
 	if err == nil {
-		seen.History, err = p.history(ctx, r)
+		err = p.history(ctx, r, &seen)
 	}
 	if err == nil {
 		seen.Published, err = p.published(ctx, r, seen.Observation)
@@ -121,22 +121,4 @@ func describe(r *v1alpha1.HashRing, name string, cm *corev1.ConfigMap) plan.Obje
 	}
 	object.Holder, object.MetadataIntact = holder(r, cm)
 	return object
-}
-
-// holder says whose an object is, and whether its labels and owner are as they shall be.
-func holder(r *v1alpha1.HashRing, object metav1.Object) (plan.Holder, bool) {
-	owner, labels := metav1.GetControllerOf(object), object.GetLabels()
-	owned := owner != nil && owner.UID == r.UID
-	// What is left of a HashRing that was deleted and made again is taken over, but not what another controller owns.
-	adoptable := owner == nil || isHashRing(owner, r.Name)
-	labelled := labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByRingwright && labels[v1alpha1.LabelRing] == r.Name
-	if owned || labelled && adoptable {
-		return plan.Ours, owned && labelled
-	}
-	return plan.Foreign, false
-}
-
-func isHashRing(owner *metav1.OwnerReference, name string) bool {
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == v1alpha1.GroupName && owner.Kind == "HashRing" && owner.Name == name
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,25 +20,27 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 )
 
-// history returns the records of r that carry our labels, in ascending order.
-func (p *Publisher) history(ctx context.Context, r *v1alpha1.HashRing) ([]plan.Recorded, error) {
+// history adds the records of r that carry our labels, in ascending order.
+func (p *Publisher) history(ctx context.Context, r *v1alpha1.HashRing, seen *Seen) error {
 	list := &appsv1.ControllerRevisionList{}
 	if err := p.Client.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabels(objectLabels(r))); err != nil {
-		return nil, fmt.Errorf("listing ControllerRevisions: %w", err)
+		return fmt.Errorf("listing ControllerRevisions: %w", err)
 	}
-	var history []plan.Recorded
 	for i := range list.Items {
 		record := &list.Items[i]
 		if record.Name != plan.RecordName(r.Name, record.Revision) {
 			continue // Somebody else's, whatever its labels.
 		}
 		if _, err := StripRecord(record); err != nil { // What comes from the cache is stripped already.
-			return nil, err
+			return err
 		}
-		history = append(history, describeRecord(r, record))
+		seen.records = append(seen.records, record)
 	}
-	slices.SortFunc(history, func(a, b plan.Recorded) int { return cmp.Compare(a.Revision, b.Revision) })
-	return history, nil
+	slices.SortFunc(seen.records, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
+	for _, record := range seen.records {
+		seen.History = append(seen.History, describeRecord(r, record))
+	}
+	return nil
 }
 
 // describeRecord describes a record that has been stripped.
@@ -96,7 +97,7 @@ func (p *Publisher) writeRecord(ctx context.Context, r *v1alpha1.HashRing, seen 
 		}
 		return p.createRecord(ctx, r, want)
 	default:
-		return p.mendRecord(ctx, r, old)
+		return p.adoptOne(ctx, r, old) // It has lost its labels, and was out of sight.
 	}
 }
 
@@ -108,28 +109,11 @@ func (p *Publisher) createRecord(ctx context.Context, r *v1alpha1.HashRing, want
 	}
 	return p.Client.Create(ctx, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: want.Name, Namespace: r.Namespace, Labels: objectLabels(r), OwnerReferences: ownerReferences(r),
+			Name: want.Name, Namespace: r.Namespace, Labels: objectLabels(r), Annotations: objectAnnotations(r, want.Name),
 		},
 		Revision: want.Revision,
 		Data:     runtime.RawExtension{Raw: data},
 	}, client.FieldOwner(v1alpha1.FieldManager))
-}
-
-// mendRecord gives a record its labels and its owner back.
-func (p *Publisher) mendRecord(ctx context.Context, r *v1alpha1.HashRing, old *appsv1.ControllerRevision) error {
-	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: old.Namespace, Name: old.Name, ResourceVersion: old.ResourceVersion,
-		Labels: old.Labels, OwnerReferences: old.OwnerReferences,
-	}}
-	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
-	after := before.DeepCopy()
-	after.OwnerReferences = ownerReferences(r)
-	if after.Labels == nil {
-		after.Labels = map[string]string{}
-	}
-	maps.Copy(after.Labels, objectLabels(r))
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return p.Client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldManager))
 }
 
 // DeleteRecords deletes records that are out of date. One that has been replaced since it was seen stays.

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
-	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,13 +49,6 @@ func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1
 		old = claimed
 	}
 	version := old.ResourceVersion
-	if owner := metav1.GetControllerOf(old); owner != nil && owner.UID != r.UID {
-		next, err := p.adopt(ctx, r, old)
-		if err != nil {
-			return err
-		}
-		version = next
-	}
 	if taken := takeover(old, cm); taken != nil {
 		// Whoever added the entries owns them, so an apply without them leaves them there. Applying them with other values
 		// takes them over first; the apply below then drops them.
@@ -74,31 +66,10 @@ func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1
 // from one that somebody else created a moment ago; a create can.
 func (p *Publisher) claim(ctx context.Context, r *v1alpha1.HashRing, name string) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: r.Namespace, Labels: objectLabels(r), OwnerReferences: ownerReferences(r),
+		Name: name, Namespace: r.Namespace, Labels: objectLabels(r), Annotations: objectAnnotations(r, name),
 	}}
 	err := p.Client.Create(ctx, cm, client.FieldOwner(v1alpha1.FieldManager))
 	return cm, err
-}
-
-// adopt replaces the owner, a HashRing of the same name that is gone, and returns the new version. An apply could not: an
-// owner reference goes away only with all its owners, and the create that claimed the object is one of them.
-func (p *Publisher) adopt(ctx context.Context, r *v1alpha1.HashRing, old *corev1.ConfigMap) (string, error) {
-	// Applying to a copy that has only metadata keeps the patch free of the payload, which the cache does not have.
-	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: old.Namespace, Name: old.Name, ResourceVersion: old.ResourceVersion, OwnerReferences: old.OwnerReferences,
-	}}
-	before.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	after := before.DeepCopy()
-	after.OwnerReferences = ownerReferences(r)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := p.Client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldManager))
-	return after.ResourceVersion, err
-}
-
-func ownerReferences(r *v1alpha1.HashRing) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "HashRing", Name: r.Name, UID: r.UID, Controller: ptr.To(true),
-	}}
 }
 
 // apply writes cm over the object at version and returns the version that it then has.
@@ -107,16 +78,11 @@ func (p *Publisher) apply(ctx context.Context, r *v1alpha1.HashRing, cm plan.Con
 		WithResourceVersion(version).
 		WithLabels(objectLabels(r)).
 		WithAnnotations(cm.Annotations).
-		WithOwnerReferences(applymetav1.OwnerReference().
-			WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind("HashRing").WithName(r.Name).WithUID(r.UID).WithController(true)).
+		WithAnnotations(objectAnnotations(r, cm.Name)).
 		WithData(cm.Data).
 		WithBinaryData(cm.BinaryData)
 	err := p.Client.Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 	return ptr.Deref(configuration.ResourceVersion, ""), err
-}
-
-func objectLabels(r *v1alpha1.HashRing) map[string]string {
-	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelRing: r.Name}
 }
 
 // takeover returns what to apply before cm where the payload has entries that cm does not have: those entries with values

@@ -167,7 +167,8 @@ func requestsOfOperator() map[string]bool {
 			resource += "/" + event.ObjectRef.Subresource
 		}
 		request := fmt.Sprintf("%s %s/%s", event.Verb, event.ObjectRef.APIGroup, resource)
-		Expect(event.ResponseStatus.Code).NotTo(BeEquivalentTo(http.StatusForbidden), request)
+		// A namespace that is being deleted forbids as well, and that is no matter of roles.
+		Expect(event.Annotations).NotTo(HaveKeyWithValue("authorization.k8s.io/decision", "forbid"), request)
 		used[request] = true
 	}
 	Expect(used).NotTo(BeEmpty())

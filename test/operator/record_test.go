@@ -53,8 +53,8 @@ func checkRecord(ctx context.Context, r *v1alpha1.HashRing, published *ring.Ring
 	record := records[name]
 	Expect(record.Revision).To(Equal(r.Status.Active.Revision))
 	Expect(record.Labels).To(Equal(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelRing: r.Name}))
-	Expect(record.OwnerReferences).To(HaveLen(1))
-	Expect(metav1.GetControllerOf(record).UID).To(Equal(r.UID))
+	Expect(record.Annotations).To(Equal(map[string]string{v1alpha1.AnnotationRingUID: string(r.UID)}))
+	Expect(record.OwnerReferences).To(BeEmpty())
 	digest, recipe := recipeOf(record)
 	Expect(digest).To(Equal(published.Digest()))
 	opened, err := ring.Open(recipe)
@@ -111,7 +111,8 @@ var _ = Describe("a record", func() {
 			g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(before), now)).To(Succeed())
 			g.Expect(now.Data.Raw).To(Equal(before.Data.Raw))
 			g.Expect(now.Labels).To(Equal(before.Labels))
-			g.Expect(now.OwnerReferences).To(Equal(before.OwnerReferences))
+			g.Expect(now.Annotations).To(Equal(before.Annotations))
+			g.Expect(now.OwnerReferences).To(BeEmpty())
 			list := &eventsv1.EventList{}
 			g.Expect(admin.List(ctx, list, client.InNamespace(r.Namespace))).To(Succeed())
 			g.Expect(list.Items).To(ContainElement(HaveField("Note", "restored ControllerRevision mended-1, which was missing or had been edited")))
@@ -127,8 +128,12 @@ var _ = Describe("a record", func() {
 			record.Labels = nil
 			Expect(admin.Update(ctx, record)).To(Succeed())
 		}),
-		Entry("takes its owner", func(ctx context.Context, record *appsv1.ControllerRevision) {
-			record.OwnerReferences = nil
+		Entry("gives it an owner", func(ctx context.Context, record *appsv1.ControllerRevision) {
+			record.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other-uid"}}
+			Expect(admin.Update(ctx, record)).To(Succeed())
+		}),
+		Entry("takes its annotations", func(ctx context.Context, record *appsv1.ControllerRevision) {
+			record.Annotations = nil
 			Expect(admin.Update(ctx, record)).To(Succeed())
 		}),
 		Entry("gives it another number, and then loses a slot", func(ctx context.Context, record *appsv1.ControllerRevision) {
