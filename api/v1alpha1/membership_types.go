@@ -66,12 +66,12 @@ type ServicePort struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// port is the name of a port of the Service, or its number there, 1 to 65535; the pods are dialled at its target port. It
-	// may be left out where the Service has one port only.
+	// port is the name of a port of the Service, with at least one letter and in at most 63 characters, or its number there, 1 to
+	// 65535; the pods are dialled at its target port. It may be left out where the Service has one port only.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? (self >= 1 && self <= 65535) : string(self).matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",messageExpression="'port must be the name of a port of the Service or a number from 1 to 65535; got %s'.format([string(self)])"
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 65535 : string(self).matches('^[a-z0-9-]*[a-z][a-z0-9-]*$') && !string(self).startsWith('-') && !string(self).endsWith('-')`,messageExpression=`'port must be a number from 1 to 65535 without quotes, or the name of a port of the Service: lower-case letters, digits and dashes with at least one letter; got ' + (type(self) == int ? string(self) : '"' + string(self) + '"')`
 	Port *intstr.IntOrString `json:"port,omitempty"`
 }
 

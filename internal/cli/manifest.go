@@ -41,7 +41,8 @@ type manifestRef struct {
 	fallback string
 }
 
-// load reads the HashRing and does to it what the API server does at its creation.
+// load reads the HashRing and does to it what the API server does at its creation. One whose backends are not all in it is
+// refused.
 func (m manifestRef) load(ctx context.Context, in io.Reader) (*v1alpha1.HashRing, error) {
 	data, err := readManifest(m.file, in)
 	if err != nil {
@@ -55,7 +56,11 @@ func (m manifestRef) load(ctx context.Context, in io.Reader) (*v1alpha1.HashRing
 	if err != nil {
 		return nil, err
 	}
-	return m.admit(ctx, obj)
+	hashRing, err := m.admit(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	return hashRing, checkBackendsKnown(hashRing)
 }
 
 func readManifest(file string, in io.Reader) ([]byte, error) {

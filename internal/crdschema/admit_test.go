@@ -54,10 +54,16 @@ func TestAdmitFillsInDefaults(t *testing.T) {
 		"kind":       "HashRing",
 		"metadata":   map[string]any{"name": "edge", "namespace": "cdn", "generation": int64(1)},
 		"spec": map[string]any{
-			"algorithm":   map[string]any{"version": "V2", "pointsPerWeight": int64(160), "weightUnit": int64(1)},
-			"identity":    "Address",
-			"backends":    []any{map[string]any{"name": "c01", "address": "10.0.0.1", "port": int64(8080), "weight": int64(1)}},
-			"publication": map[string]any{"minInterval": "5s", "chunks": int64(1), "encoding": "Auto"},
+			"algorithm": map[string]any{"version": "V2", "pointsPerWeight": int64(160), "weightUnit": int64(1)},
+			"identity":  "Address",
+			"backends":  []any{map[string]any{"name": "c01", "address": "10.0.0.1", "port": int64(8080), "weight": int64(1)}},
+			"membership": map[string]any{
+				"minBackends": int64(1), "joinDelay": "0s", "leaveDelay": "5m", "maxRemoved": "50%",
+			},
+			"changePolicy": "Migrate",
+			"historyLimit": int64(10),
+			"publication":  map[string]any{"minInterval": "5s", "chunks": int64(1), "encoding": "Auto"},
+			"deletion":     map[string]any{"tombstone": "72h"},
 		},
 	}
 	if diff := cmp.Diff(want, obj.Object); diff != "" {
@@ -77,6 +83,8 @@ func TestAdmitAccepts(t *testing.T) {
 		"null for a default":       "algorithm: null\nbackends: [{name: a, address: 10.0.0.1, port: 1, weight: null}]",
 		"features and an hour":     "features: [{name: eu, selector: {matchLabels: {eu: 'true'}}}]\npublication: {minInterval: 1h}",
 		"V3 and all its fields":    "algorithm: {version: V3, weightUnit: 625, maxImbalance: 0.5%}\nfeatures: [{name: eu, selector: {matchLabels: {a: b}}}]\nviews: Listed\nviewList: [[eu]]",
+		"a Service and its port":   "identity: Name\nbackendsFrom: [{service: {name: cache, port: http}, identity: Hostname}, {service: {name: cache, port: 80}}]",
+		"membership and a pin":     "membership: {minBackends: 3, joinDelay: 24h, leaveDelay: 168h, maxRemoved: 0%, maxMovement: 100%}\npinnedRevision: 1\nchangePolicy: Immediate",
 		"4096 backends, all rules": backends(4096),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +128,12 @@ func TestAdmitRefuses(t *testing.T) {
 		"not an address":           {`backends: [{name: a, address: "10.0.0.1:80", port: 1}]`, "address must be an IP address without port and zone, or a DNS name; got 10.0.0.1:80"},
 		"an interval of two hours": {"publication: {minInterval: 2h}" + one, "minInterval must be at most 1h"},
 		"an interval of a day":     {"publication: {minInterval: 1d}" + one, "spec.publication.minInterval: Invalid value"},
+		"a source by hostname":     {"backendsFrom: [{service: {name: cache}, identity: Hostname}]", "backendsFrom[0].identity must be Address; got Hostname: set identity of the HashRing to Name"},
+		"port 0 of a Service":      {"backendsFrom: [{service: {name: cache, port: 0}}]", "a number from 1 to 65535 without quotes, or the name of a port of the Service: lower-case letters, digits and dashes with at least one letter; got 0"},
+		"a quoted port":            {"backendsFrom: [{service: {name: cache, port: '80'}}]", `with at least one letter; got "80"`},
+		"a leaveDelay of 8 days":   {"membership: {leaveDelay: 192h}" + one, "leaveDelay must be at most 168h; got 691200s"},
+		"all and more removed":     {"membership: {maxRemoved: 101%}" + one, "maxRemoved must be a percentage from 0% to 100% with at most 4 decimals, such as 50%; got 101%"},
+		"revision 0":               {"pinnedRevision: 0" + one, "spec.pinnedRevision: Invalid value: 0"},
 		"text for a number":        {`backends: [{name: a, address: 10.0.0.1, port: "1"}]`, "spec.backends[0].port: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -26,6 +27,12 @@ func wantDefaults() v1alpha1.HashRingSpec {
 		Publication: v1alpha1.Publication{
 			MinInterval: &metav1.Duration{Duration: 5 * time.Second}, Chunks: 1, Encoding: v1alpha1.EncodingAuto,
 		},
+		Membership: v1alpha1.Membership{
+			MinBackends: 1, JoinDelay: &metav1.Duration{}, LeaveDelay: &metav1.Duration{Duration: 5 * time.Minute}, MaxRemoved: "50%",
+		},
+		ChangePolicy: v1alpha1.ChangeMigrate,
+		HistoryLimit: ptr.To[int32](10),
+		Deletion:     v1alpha1.Deletion{Tombstone: &metav1.Duration{Duration: 72 * time.Hour}},
 	}
 }
 
@@ -62,5 +69,23 @@ spec:
 		Expect(spec.Algorithm).To(Equal(v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV1, PointsPerWeight: 160, WeightUnit: 1}))
 		Expect(spec.Backends[0].Weight).To(HaveValue(BeEquivalentTo(0)))
 		Expect(spec.Publication.MinInterval).To(HaveValue(Equal(metav1.Duration{Duration: 5 * time.Second})))
+	})
+
+	It("complete a source, a part of membership and an empty deletion", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing("source", `
+spec:
+  backendsFrom: [{service: {name: cache}}, {service: {name: other, port: 80}, weight: 0}]
+  membership: {minBackends: 3, leaveDelay: 0s}
+  deletion: {}`))).To(Succeed())
+		spec := get(ctx, "source").Spec
+		port := intstr.FromInt32(80)
+		Expect(cmp.Diff([]v1alpha1.BackendSource{
+			{Service: v1alpha1.ServicePort{Name: "cache"}, PreferredIPFamily: v1alpha1.IPv4, Weight: ptr.To[int32](1)},
+			{Service: v1alpha1.ServicePort{Name: "other", Port: &port}, PreferredIPFamily: v1alpha1.IPv4, Weight: ptr.To[int32](0)},
+		}, spec.BackendsFrom)).To(BeEmpty())
+		Expect(cmp.Diff(v1alpha1.Membership{
+			MinBackends: 3, JoinDelay: &metav1.Duration{}, LeaveDelay: &metav1.Duration{}, MaxRemoved: "50%",
+		}, spec.Membership)).To(BeEmpty())
+		Expect(spec.Deletion.Tombstone).To(HaveValue(Equal(metav1.Duration{Duration: 72 * time.Hour})))
 	})
 })

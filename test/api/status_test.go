@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 // fullStatus returns a status with every field set.
 func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const otherDigest = "sha256:5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"
 	now := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	ready := applymetav1.Condition().
 		WithType(string(v1alpha1.ConditionReady)).WithStatus(metav1.ConditionTrue).
@@ -38,7 +40,19 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV3).WithPointsPerWeight(160).
 				WithWeightUnit(1).WithMaxImbalance("0.5%")).
 			WithPublishedAt(metav1.NewMicroTime(now.Time))).
-		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0)).
+		WithCandidate(applyv1alpha1.CandidateRing().
+			WithRevision(4).
+			WithDigest(otherDigest).
+			WithAlgorithm(applyv1alpha1.ActiveAlgorithm().WithVersion(v1alpha1.AlgorithmV2).WithPointsPerWeight(40)).
+			WithMovement("7.31%").WithReason(v1alpha1.ReasonAlgorithmChanged).
+			WithPoints(80).WithBytes(700).WithMaxOverAverage("1.360")).
+		WithPending(applyv1alpha1.PendingChange().WithMovement("0.42%").WithNextAt(now)).
+		WithHold(applyv1alpha1.Hold().WithReason(v1alpha1.ReasonSuddenLoss).WithSince(now).WithToken("b1946ac92492d234").
+			WithBackends("10.0.0.1:80").WithCount(1)).
+		WithMembers(
+			applyv1alpha1.MemberTransition().WithID("10.0.0.1:80").WithState(v1alpha1.MemberLeaving).WithSince(metav1.NewMicroTime(now.Time)),
+			applyv1alpha1.MemberTransition().WithID("10.0.0.3:80").WithState(v1alpha1.MemberJoining).WithSince(metav1.NewMicroTime(now.Time))).
+		WithBackends(applyv1alpha1.BackendCounts().WithTotal(2).WithPlaced(2).WithDrained(0).WithDown(1).WithJoining(1).WithLeaving(1)).
 		WithSnapshot(applyv1alpha1.SnapshotSize().WithPoints(320).WithBytes(1536).WithBytesPerPoint("4.80").
 			WithEncoding(v1alpha1.EncodingPoints).WithChunks(2).WithBudgetUsed("57%")).
 		WithBalance(applyv1alpha1.Balance().
@@ -65,9 +79,61 @@ spec:
 
 		narrow, wide := printedRow(ctx, "columns")
 		Expect(narrow).To(HaveExactElements("Name=columns", "Algorithm=V2", "Placed=2", "Total=2", "Points=320",
-			"Max/Avg=1.004", "Revision=3", "Ready=True", HavePrefix("Age=")))
-		Expect(wide).To(HaveExactElements(HavePrefix("Digest=sha256:e3b0"), "Identity=Address"))
+			"Max/Avg=1.004", "Revision=3", "Ready=True", "Reason=RingPublished", HavePrefix("Age=")))
+		Expect(wide).To(HaveExactElements(HavePrefix("Digest=sha256:e3b0"), HavePrefix("Candidate=sha256:5fec"), "Movement=7.31%",
+			"Identity=Address"))
 	})
+
+	It("keeps every field of candidate, pending, hold and members as it was written", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing("fields", `{spec: {}}`))).To(Succeed())
+		Expect(api.Status().Apply(ctx, fullStatus("fields"), client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
+		status := get(ctx, "fields").Status
+		at := time.Unix(1_800_000_000, 0)
+		Expect(cmp.Diff(v1alpha1.HashRingStatus{
+			Candidate: &v1alpha1.CandidateRing{
+				Revision: 4, Digest: "sha256:5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
+				Algorithm: v1alpha1.ActiveAlgorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 40},
+				Movement:  "7.31%", Reason: v1alpha1.ReasonAlgorithmChanged, Points: 80, Bytes: 700, MaxOverAverage: "1.360",
+			},
+			Pending: &v1alpha1.PendingChange{Movement: "0.42%", NextAt: metav1.NewTime(at)},
+			Hold: &v1alpha1.Hold{
+				Reason: v1alpha1.ReasonSuddenLoss, Since: metav1.NewTime(at), Token: "b1946ac92492d234", Backends: []string{"10.0.0.1:80"}, Count: 1,
+			},
+			Members: []v1alpha1.MemberTransition{
+				{ID: "10.0.0.1:80", State: v1alpha1.MemberLeaving, Since: metav1.NewMicroTime(at)},
+				{ID: "10.0.0.3:80", State: v1alpha1.MemberJoining, Since: metav1.NewMicroTime(at)},
+			},
+			Backends: &v1alpha1.BackendCounts{Total: 2, Placed: 2, Down: 1, Joining: 1, Leaving: 1},
+		}, v1alpha1.HashRingStatus{
+			Candidate: status.Candidate, Pending: status.Pending, Hold: status.Hold, Members: status.Members, Backends: status.Backends,
+		})).To(BeEmpty())
+	})
+
+	DescribeTable("refuses", func(ctx SpecContext, set func(*applyv1alpha1.HashRingStatusApplyConfiguration), want string) {
+		Expect(apply(ctx, hashRing("bad-status", `{spec: {}}`))).To(Succeed())
+		status := applyv1alpha1.HashRingStatus()
+		set(status)
+		ring := applyv1alpha1.HashRing("bad-status", namespace).WithStatus(status)
+		Expect(api.Status().Apply(ctx, ring, client.FieldOwner(v1alpha1.FieldManager))).To(MatchError(ContainSubstring(want)))
+	},
+		Entry("a member in a state that there is not", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			s.WithMembers(applyv1alpha1.MemberTransition().WithID("a").WithState("Sleeping").WithSince(metav1.NowMicro()))
+		}, `status.members[0].state: Unsupported value: "Sleeping"`),
+		Entry("4,097 members", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			for i := range 4097 {
+				s.WithMembers(applyv1alpha1.MemberTransition().WithID(fmt.Sprint(i)).WithState(v1alpha1.MemberJoining).WithSince(metav1.NowMicro()))
+			}
+		}, "status.members: Too many: 4097: must have at most 4096 items"),
+		Entry("17 backends of a hold", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			s.WithHold(applyv1alpha1.Hold().WithReason(v1alpha1.ReasonSuddenLoss).WithSince(metav1.Now()).WithBackends(make([]string, 17)...))
+		}, "status.hold.backends: Too many: 17: must have at most 16 items"),
+		Entry("a candidate of no digest", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			s.WithCandidate(fullStatus("").Status.Candidate.WithDigest("5fec"))
+		}, "status.candidate.digest: Invalid value"),
+		Entry("a candidate of revision 0", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			s.WithCandidate(fullStatus("").Status.Candidate.WithRevision(0))
+		}, "status.candidate.revision: Invalid value: 0"),
+	)
 
 	It("refuses a reason that is not in the list", func(ctx SpecContext) {
 		Expect(apply(ctx, hashRing("bad-status", `{spec: {}}`))).To(Succeed())

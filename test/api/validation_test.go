@@ -25,9 +25,22 @@ func selector(selector string) string {
 
 const valid = "{name: a, address: 10.0.0.1, port: 80}"
 
-var _ = DescribeTable("A HashRing is accepted with", func(ctx SpecContext, spec string) {
+// accepted is the body of tables whose rows are specs.
+func accepted(ctx SpecContext, spec string) {
 	Expect(apply(ctx, hashRing("accepted", spec), client.DryRunAll)).To(Succeed())
-},
+}
+
+// refused is the body of tables whose rows give what the message must say: the field, and what is wrong with it.
+func refused(ctx SpecContext, spec string, want ...string) {
+	err := apply(ctx, hashRing("refused", spec), client.DryRunAll)
+	Expect(err).To(HaveOccurred())
+	AddReportEntry("message", err.Error(), ReportEntryVisibilityNever)
+	for _, part := range want {
+		Expect(err).To(MatchError(ContainSubstring(part)))
+	}
+}
+
+var _ = DescribeTable("A HashRing is accepted with", accepted,
 	Entry("no backends, which a condition reports", "spec: {}"),
 	Entry("V1 and its 160 points", "spec: {algorithm: {version: V1, pointsPerWeight: 160}}"),
 	Entry("V2 and 1 point", "spec: {algorithm: {pointsPerWeight: 1}}"),
@@ -75,15 +88,7 @@ var _ = DescribeTable("A HashRing is accepted with", func(ctx SpecContext, spec 
 	Entry("a recipe", "spec: {publication: {chunks: 1, encoding: Recipe}}"),
 )
 
-// Each row gives what the message must say: the field, and what is wrong with it.
-var _ = DescribeTable("A HashRing is refused with", func(ctx SpecContext, spec string, want ...string) {
-	err := apply(ctx, hashRing("refused", spec), client.DryRunAll)
-	Expect(err).To(HaveOccurred())
-	AddReportEntry("message", err.Error(), ReportEntryVisibilityNever)
-	for _, part := range want {
-		Expect(err).To(MatchError(ContainSubstring(part)))
-	}
-},
+var _ = DescribeTable("A HashRing is refused with", refused,
 	Entry("V1 and other than 160 points", "spec: {algorithm: {version: V1, pointsPerWeight: 16}}",
 		"spec.algorithm.pointsPerWeight", "pointsPerWeight must be 160 with version V1, as in NGINX; got 16"),
 	Entry("no points", "spec: {algorithm: {pointsPerWeight: 0}}",

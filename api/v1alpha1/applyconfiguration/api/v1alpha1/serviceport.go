@@ -15,8 +15,8 @@ import (
 type ServicePortApplyConfiguration struct {
 	// name is the name of the Service.
 	Name *string `json:"name,omitempty"`
-	// port is the name of a port of the Service, or its number there, 1 to 65535; the pods are dialled at its target port. It
-	// may be left out where the Service has one port only.
+	// port is the name of a port of the Service, with at least one letter and in at most 63 characters, or its number there, 1 to
+	// 65535; the pods are dialled at its target port. It may be left out where the Service has one port only.
 	Port *intstr.IntOrString `json:"port,omitempty"`
 }
 
