@@ -161,6 +161,11 @@ type BackendCounts struct {
 	// leaving is the number of placed backends whose endpoint is gone or not ready and that wait to be removed.
 	// +optional
 	Leaving int32 `json:"leaving,omitempty"`
+
+	// reference is the number of backends that spec.membership.maxRemoved is a part of: the most that served since the first of
+	// those began to leave that leave now.
+	// +optional
+	Reference int32 `json:"reference,omitempty"`
 }
 
 // CandidateRing is a ring that has been built and waits.

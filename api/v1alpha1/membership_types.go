@@ -136,9 +136,10 @@ type Membership struct {
 	// +kubebuilder:validation:XValidation:rule="self <= duration('168h')",messageExpression="'leaveDelay must be at most 168h; got %s'.format([self])"
 	LeaveDelay *metav1.Duration `json:"leaveDelay,omitempty"`
 
-	// maxRemoved is the part of the placed backends that may be gone, not ready or taken out of spec at one time, "0%" to
-	// "100%" with at most 4 decimals, default "50%". While more are, none is removed: condition Held has reason SuddenLoss until they
-	// come back or somebody confirms the loss with kubectl hashring release.
+	// maxRemoved is the part of the backends that may be lost at one time, "0%" to "100%" with at most 4 decimals, default "50%":
+	// those that are gone, not ready or taken out of spec, less those that joined meanwhile; what one edit takes out of backends
+	// counts without those that it adds. While more are lost, none is removed: condition Held has reason SuddenLoss until enough of them come
+	// back or somebody confirms the loss with kubectl hashring release.
 	// +optional
 	// +default="50%"
 	// +kubebuilder:validation:MaxLength=16

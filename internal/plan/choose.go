@@ -24,8 +24,11 @@ type Candidate struct {
 
 // Members says who waits to join or to leave the ring.
 type Members struct {
-	Clocks           []v1alpha1.MemberTransition
-	Joining, Leaving int
+	// Clocks are the delays that run, Due those that are over: the status keeps these until the ring is published that they are
+	// for. Both are in the order of the identities.
+	Clocks, Due []v1alpha1.MemberTransition
+	// Reference is how many backends the ring had before it lost some.
+	Reference int
 	// Next is when the first delay is over; the zero time where none runs.
 	Next time.Time
 	// PendingMoved is how many positions of the key space have another owner once all delays are over; nil where none runs, or
@@ -202,7 +205,7 @@ func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) err
 
 // describeMembers says who waits, and what that will move.
 func (c *chooser) describeMembers(m membership, desired *Desired, config ring.Config) {
-	c.decision.Members = &Members{Clocks: m.clocks, Joining: m.joining, Leaving: m.leaving, Next: m.next}
+	c.decision.Members = &Members{Clocks: m.clocks, Due: m.due, Reference: min(m.reference, weighted(m.backends)), Next: m.next}
 	if len(m.clocks) == 0 {
 		return
 	}

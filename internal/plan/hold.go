@@ -49,19 +49,27 @@ func (m membership) hold(spec v1alpha1.HashRingSpec) (*Hold, error) {
 	}
 	minimum, left := minBackends(spec), weighted(m.backends)
 	switch {
-	case left < minimum && len(m.lost) > 0:
+	case len(m.lost) == 0:
+		return nil, nil
+	case left < minimum:
 		return &Hold{
 			Reason: v1alpha1.ReasonBelowMinimum, Backends: m.lost, Blocks: true,
 			Message: fmt.Sprintf("%d backends of a weight above 0 would be left, spec.membership.minBackends is %d: none is removed until others join or come back", left, minimum),
 		}, nil
-	case uint64(len(m.lost))*million > uint64(maxRemoved)*uint64(m.placed):
+	case m.losesTooMany(uint64(maxRemoved)):
 		return &Hold{
 			Reason: v1alpha1.ReasonSuddenLoss, Backends: m.lost, Blocks: m.removes, Token: lossToken(m.lost),
-			Message: fmt.Sprintf("%d of %d placed backends are gone, not ready or taken out of spec, more than spec.membership.maxRemoved %s: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",
-				len(m.lost), m.placed, percentOr(spec.Membership.MaxRemoved, DefaultMaxRemoved), listOf(m.lost)),
+			Message: fmt.Sprintf("%d backends are gone, not ready or taken out of spec, and %d of %d are left, which is more than spec.membership.maxRemoved %s allows: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",
+				len(m.lost), m.left(), m.reference, percentOr(spec.Membership.MaxRemoved, DefaultMaxRemoved), listOf(m.lost)),
 		}, nil
 	}
 	return nil, nil
+}
+
+// losesTooMany compares with a part in millionths. Pods that take the place of others make up for them; backends in place of
+// those that an edit takes out of spec do not.
+func (m membership) losesTooMany(maxRemoved uint64) bool {
+	return uint64(m.left())*million < uint64(m.reference)*(million-maxRemoved) || uint64(m.undeclared)*million > uint64(m.placed)*maxRemoved
 }
 
 // lossToken names a set of lost backends, so that a release confirms it and no other.

@@ -28,17 +28,20 @@ type membership struct {
 	kept []ring.Backend
 	// eventual are those that it will have once all delays are over.
 	eventual []ring.Backend
-	// clocks are the delays that run, in the order of the identities.
-	clocks []v1alpha1.MemberTransition
+	// clocks are the delays that run, due those that are over, both in the order of the identities.
+	clocks, due []v1alpha1.MemberTransition
 	// next is when the first of them is over; the zero time where none runs.
 	next time.Time
-	// placed is how many backends of the published ring have a weight, lost which of them are gone, do not serve or are no
-	// longer declared, sorted.
+	// lost are the backends with a weight on the published ring that are gone, do not serve or are no longer declared, sorted;
+	// undeclared is how many of them are the latter.
+	lost       []string
+	undeclared int
+	// placed is how many backends of the published ring have a weight.
 	placed int
-	lost   []string
+	// reference is how many backends the ring had before it lost some: what spec.membership.maxRemoved is a part of.
+	reference int
 	// removes says that backends lacks one that kept has.
-	removes          bool
-	joining, leaving int
+	removes bool
 }
 
 // clockReader takes the time of one pass over the members.
@@ -46,10 +49,11 @@ type clockReader struct {
 	known map[string]v1alpha1.MemberTransition
 	now   time.Time
 	list  []v1alpha1.MemberTransition
+	due   []v1alpha1.MemberTransition
 	next  time.Time
 }
 
-// over says whether the delay of a backend is over. If not, its clock is kept or started.
+// over says whether the delay of a backend is over. Its clock is kept or started.
 func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Duration) bool {
 	clock, ok := c.known[id]
 	if !ok || clock.State != state || clock.Since.After(c.now) { // One of a clock that is ahead tells nothing.
@@ -57,6 +61,9 @@ func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Dur
 	}
 	due := clock.Since.Add(delay)
 	if !due.After(c.now) {
+		if delay > 0 {
+			c.due = append(c.due, clock)
+		}
 		return true
 	}
 	c.list = append(c.list, clock)
@@ -65,6 +72,25 @@ func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Dur
 	}
 	return false
 }
+
+func sorted(clocks []v1alpha1.MemberTransition) []v1alpha1.MemberTransition {
+	slices.SortFunc(clocks, func(a, b v1alpha1.MemberTransition) int { return strings.Compare(a.ID, b.ID) })
+	return clocks
+}
+
+// setReference finds out what a loss is measured against. It is the largest number of backends that served since the first of
+// the present losses, so that pods which replace others make up for them; a removal that was carried out lowers it. It is kept in
+// the status; where that was lost, all that are on the ring count.
+func (m *membership) setReference(last *v1alpha1.BackendCounts) {
+	kept := weighted(m.kept)
+	m.reference = kept
+	if last != nil && last.Reference > 0 {
+		m.reference = min(max(int(last.Reference), m.left()), kept)
+	}
+}
+
+// left is how many backends serve.
+func (m *membership) left() int { return weighted(m.kept) - len(m.lost) }
 
 // memberPlanner decides on each backend in turn.
 type memberPlanner struct {
@@ -93,8 +119,8 @@ func planMembers(r *v1alpha1.HashRing, all roster, base *baseRing, compose func(
 		}
 	}
 	out := p.out
-	out.clocks, out.next, out.placed = clocks.list, clocks.next, base.placed()
-	slices.SortFunc(out.clocks, func(a, b v1alpha1.MemberTransition) int { return strings.Compare(a.ID, b.ID) })
+	out.clocks, out.due, out.next, out.placed = sorted(clocks.list), sorted(clocks.due), clocks.next, base.placed()
+	out.setReference(r.Status.Backends)
 	slices.Sort(out.lost)
 	return out
 }
@@ -126,6 +152,9 @@ func (p *memberPlanner) absent(published ring.Backend) {
 	switch {
 	case p.base.declared(b.ID) || len(p.spec.BackendsFrom) == 0: // Somebody took it out of spec.
 		p.goes(b, published.Weight > 0)
+		if published.Weight > 0 {
+			p.out.undeclared++
+		}
 	case p.roster.unread():
 		p.stays(b)
 	default:
@@ -153,7 +182,6 @@ func (p *memberPlanner) leaves(b ring.Backend, weighs bool) {
 		p.goes(b, weighs)
 		return
 	}
-	p.out.leaving++
 	if weighs {
 		p.out.lost = append(p.out.lost, b.ID)
 	}
@@ -166,7 +194,6 @@ func (p *memberPlanner) joins(b ring.Backend) {
 		p.stays(b)
 		return
 	}
-	p.out.joining++
 	p.out.eventual = append(p.out.eventual, b)
 }
 

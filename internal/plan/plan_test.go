@@ -192,7 +192,7 @@ func TestFirstPublication(t *testing.T) {
 			Revision: 1, Digest: d.Desired.Ring.Digest(), Slot: v1alpha1.SlotA, PublishedAt: metav1.NewMicroTime(start.Truncate(time.Microsecond)),
 			Algorithm: v1alpha1.ActiveAlgorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 160},
 		},
-		Backends: &v1alpha1.BackendCounts{Total: 3, Placed: 3},
+		Backends: &v1alpha1.BackendCounts{Total: 3, Placed: 3, Reference: 3},
 		Snapshot: &v1alpha1.SnapshotSize{
 			Points: 480, Bytes: int64(len(d.Desired.Ring.Snapshot())), BytesPerPoint: "4.07", Encoding: v1alpha1.EncodingPoints, Chunks: 1, BudgetUsed: "1%",
 		},

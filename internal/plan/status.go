@@ -41,7 +41,7 @@ func Status(r *v1alpha1.HashRing, d Decision, failure error, now time.Time) v1al
 		describe(&s, d, now)
 	}
 	if d.decided(failure) {
-		describeMembers(&s, r.Status, d, now)
+		describeMembers(&s, r.Status, d, failure == nil && d.Wait == 0 && d.Hold == nil, now)
 	}
 	setConditions(&s, r, d, failure, now)
 	return s
@@ -52,8 +52,9 @@ func (d Decision) decided(failure error) bool {
 	return failure == nil || d.Desired != nil || d.Refusal != nil
 }
 
-// describeMembers fills in who waits, what is held and what the candidate is.
-func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d Decision, now time.Time) {
+// describeMembers fills in who waits, what is held and what the candidate is. Where the ring of the decision was not carried out, whoever
+// is due waits on.
+func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d Decision, carriedOut bool, now time.Time) {
 	s.Hold = d.Hold.status(last.Hold, now)
 	s.Candidate, s.Pending = describeCandidate(d), nil
 	if s.Backends != nil && d.Desired != nil {
@@ -67,12 +68,26 @@ func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d
 		return
 	}
 	s.Members = m.Clocks
+	if !carriedOut && len(m.Due) > 0 {
+		s.Members = sorted(slices.Concat(m.Clocks, m.Due))
+	}
 	if s.Backends != nil {
-		s.Backends.Joining, s.Backends.Leaving = int32(m.Joining), int32(m.Leaving)
+		s.Backends.Joining, s.Backends.Leaving = count(s.Members, v1alpha1.MemberJoining), count(s.Members, v1alpha1.MemberLeaving)
+		s.Backends.Reference = int32(m.Reference)
 	}
 	if m.PendingMoved != nil {
 		s.Pending = &v1alpha1.PendingChange{Movement: percentOf(*m.PendingMoved), NextAt: metav1.NewTime(m.Next.Truncate(time.Second))}
 	}
+}
+
+func count(clocks []v1alpha1.MemberTransition, state v1alpha1.MemberState) int32 {
+	n := int32(0)
+	for _, clock := range clocks {
+		if clock.State == state {
+			n++
+		}
+	}
+	return n
 }
 
 func describeCandidate(d Decision) *v1alpha1.CandidateRing {

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -240,7 +241,8 @@ var _ = Describe("a HashRing that is made again", func() {
 		before := published(ctx, r)
 		remove(ctx, r, metav1.DeletePropagationBackground)
 		until := marked(ctx, r)
-		again := withTombstone(newRing(r.Namespace, r.Name, 0), time.Hour)
+		again := withTombstone(newRing(r.Namespace, r.Name, 1), time.Hour)
+		again.Spec.Backends[0].Weight = ptr.To(int32(0))
 		Expect(admin.Create(ctx, again)).To(Succeed())
 		settled(ctx, again, v1alpha1.ReasonNoBackends)
 		expectFiles(ctx, again, before)

@@ -123,6 +123,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: placed
       type:
         scalar: numeric
+    - name: reference
+      type:
+        scalar: numeric
     - name: total
       type:
         scalar: numeric

@@ -21,6 +21,9 @@ type BackendCountsApplyConfiguration struct {
 	Joining *int32 `json:"joining,omitempty"`
 	// leaving is the number of placed backends whose endpoint is gone or not ready and that wait to be removed.
 	Leaving *int32 `json:"leaving,omitempty"`
+	// reference is the number of backends that spec.membership.maxRemoved is a part of: the most that served since the first of
+	// those began to leave that leave now.
+	Reference *int32 `json:"reference,omitempty"`
 }
 
 // BackendCountsApplyConfiguration constructs a declarative configuration of the BackendCounts type for use with
@@ -74,5 +77,13 @@ func (b *BackendCountsApplyConfiguration) WithJoining(value int32) *BackendCount
 // If called multiple times, the Leaving field is set to the value of the last call.
 func (b *BackendCountsApplyConfiguration) WithLeaving(value int32) *BackendCountsApplyConfiguration {
 	b.Leaving = &value
+	return b
+}
+
+// WithReference sets the Reference field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reference field is set to the value of the last call.
+func (b *BackendCountsApplyConfiguration) WithReference(value int32) *BackendCountsApplyConfiguration {
+	b.Reference = &value
 	return b
 }

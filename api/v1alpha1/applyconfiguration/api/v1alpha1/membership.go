@@ -24,9 +24,10 @@ type MembershipApplyConfiguration struct {
 	// 5m. Until then it keeps its place, and routing.json says that it is down, so that readers pass over it. A backend that is
 	// taken out of backends is removed at once, as is one of a source that is taken out of backendsFrom where no source is left.
 	LeaveDelay *v1.Duration `json:"leaveDelay,omitempty"`
-	// maxRemoved is the part of the placed backends that may be gone, not ready or taken out of spec at one time, "0%" to
-	// "100%" with at most 4 decimals, default "50%". While more are, none is removed: condition Held has reason SuddenLoss until they
-	// come back or somebody confirms the loss with kubectl hashring release.
+	// maxRemoved is the part of the backends that may be lost at one time, "0%" to "100%" with at most 4 decimals, default "50%":
+	// those that are gone, not ready or taken out of spec, less those that joined meanwhile; what one edit takes out of backends
+	// counts without those that it adds. While more are lost, none is removed: condition Held has reason SuddenLoss until enough of them come
+	// back or somebody confirms the loss with kubectl hashring release.
 	MaxRemoved *string `json:"maxRemoved,omitempty"`
 	// maxMovement is the part of the key space that one change of backends or views may move, "0%" to "100%" with at most 4
 	// decimals; absent, any. A change that moves more becomes the candidate, and condition Held has reason MovementBudget: a
