@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/internal/manager"
 )
 
 var _ = Describe("the installed operator", func() {
@@ -68,7 +67,7 @@ var _ = Describe("the installed operator", func() {
 		operator.stop()
 		Expect(admin.Get(ctx, key, lease)).To(Succeed())
 		Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "a successor would have to wait until the lease runs out")
-		operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+		operator = startOperator()
 	})
 
 	It("goes on after a restart without writing anything", func(ctx SpecContext) {
@@ -77,7 +76,7 @@ var _ = Describe("the installed operator", func() {
 		settled(ctx, r, v1alpha1.ReasonRingPublished)
 		operator.stop()
 		before := writesOfOperator(r.Namespace)
-		operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+		operator = startOperator()
 		probe := newRing(r.Namespace, "probe", 2) // Published only after all that was there has been looked at once.
 		Expect(admin.Create(ctx, probe)).To(Succeed())
 		settled(ctx, probe, v1alpha1.ReasonRingPublished)

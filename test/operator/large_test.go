@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/materialize"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/ringcache"
@@ -234,7 +233,7 @@ var _ = Describe("a large ring", func() {
 	It("leaves readers with the last good ring when the operator is killed between two writes", func(ctx SpecContext) {
 		operator.stop() // Its turn is over for this test: the reconciles here are made by hand.
 		defer func() {
-			operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+			operator = startOperator()
 		}()
 		r := newRing(newNamespace(ctx), "killed", few)
 		r.Spec.Publication.Chunks = 2

@@ -87,7 +87,7 @@ var _ = Describe("a crash", func() {
 	It("between any two writes of a publication is made good by the next run", func(ctx SpecContext) {
 		operator.stop() // Its turn is over for this test: the reconciles here are made by hand.
 		defer func() {
-			operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+			operator = startOperator()
 		}()
 		namespace := newNamespace(ctx)
 		for survives := range 9 {

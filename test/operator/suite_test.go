@@ -55,7 +55,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	admin, err = client.NewWithWatch(controlPlane.Config(), client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controlPlane.Install(ctx, filepath.Join(root, "config", "default"), nil)).To(Succeed())
-	operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+	operator = startOperator()
 	DeferCleanup(func() { operator.stop() })
 })
 
@@ -91,6 +91,19 @@ type runningManager struct {
 	done    chan error
 	metrics string
 	probes  string
+}
+
+// startOperator starts the one that most tests are about, as it is shipped.
+func startOperator() *runningManager {
+	GinkgoHelper()
+	return startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+}
+
+// restartOperator stops it and starts another.
+func restartOperator() {
+	GinkgoHelper()
+	operator.stop()
+	operator = startOperator()
 }
 
 // startManager starts an operator under the service account that it is shipped with.

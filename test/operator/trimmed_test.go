@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
@@ -62,7 +61,7 @@ func moved(from, to *ring.Ring, features ...string) float64 {
 // restart starts an operator in place of the one that has been stopped.
 func restart() {
 	GinkgoHelper()
-	operator = startManager(manager.Options{LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2})
+	operator = startOperator()
 }
 
 var _ = Describe("a trimmed ring", func() {
