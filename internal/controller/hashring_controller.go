@@ -222,7 +222,7 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	}
 	r.reports.wrote(ring, out.now)
 	r.announceRestored(ring, *out)
-	r.announceTransition(ring, status)
+	r.announceTransitions(ring, status)
 	return nil
 }
 

@@ -28,18 +28,55 @@ func statusConfiguration(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus
 	return client.ApplyConfigurationFromUnstructured(object), nil
 }
 
-// announceTransition records an event when the status tells another story than before.
-func (r *HashRingReconciler) announceTransition(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) {
-	before := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionPublished))
-	after := meta.FindStatusCondition(status.Conditions, string(v1alpha1.ConditionPublished))
-	if after == nil || before != nil && before.Reason == after.Reason && before.Message == after.Message {
-		return
+// announced are the conditions whose transitions are events, with the action that each is about.
+var announced = []struct {
+	kind   v1alpha1.ConditionType
+	action string
+	// good is the status that is nothing to worry about; a condition that begins with it is no transition, but for the first
+	// publication.
+	good metav1.ConditionStatus
+}{
+	{v1alpha1.ConditionPublished, "Publish", metav1.ConditionTrue},
+	{v1alpha1.ConditionBackendsResolved, "Resolve", metav1.ConditionTrue},
+	{v1alpha1.ConditionHeld, "Hold", metav1.ConditionFalse},
+	{v1alpha1.ConditionMigrationRequired, "Propose", metav1.ConditionFalse},
+}
+
+// announceTransitions records an event for each condition that tells another story than before.
+func (r *HashRingReconciler) announceTransitions(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) {
+	for _, a := range announced {
+		before := meta.FindStatusCondition(ring.Status.Conditions, string(a.kind))
+		after := meta.FindStatusCondition(status.Conditions, string(a.kind))
+		switch {
+		case after == nil:
+			continue
+		case before == nil && after.Status == a.good && a.kind != v1alpha1.ConditionPublished:
+			continue
+		case before != nil && before.Reason == after.Reason && (before.Message == after.Message || a.kind != v1alpha1.ConditionPublished):
+			continue // Messages of the others count what comes and goes.
+		}
+		r.Recorder.Eventf(ring, nil, eventType(*after, a.good), after.Reason, a.action, "%s", note(*after, status))
 	}
-	kind := corev1.EventTypeNormal
-	if after.Status == metav1.ConditionFalse && after.Reason != string(v1alpha1.ReasonCoalescing) {
-		kind = corev1.EventTypeWarning
+}
+
+// eventType warns of what somebody should look at.
+func eventType(c metav1.Condition, good metav1.ConditionStatus) string {
+	for _, expected := range []v1alpha1.ConditionReason{
+		v1alpha1.ReasonCoalescing, v1alpha1.ReasonSourcesUnread, v1alpha1.ReasonPinned, v1alpha1.ReasonAlgorithmChanged,
+	} {
+		if c.Status == good || c.Reason == string(expected) {
+			return corev1.EventTypeNormal
+		}
 	}
-	r.Recorder.Eventf(ring, nil, kind, after.Reason, "Publish", "%s", after.Message)
+	return corev1.EventTypeWarning
+}
+
+// note returns the text of an event; that of a publication says what it moved.
+func note(c metav1.Condition, status v1alpha1.HashRingStatus) string {
+	if c.Reason == string(v1alpha1.ReasonRingPublished) && status.Active != nil && status.Active.Movement != "" {
+		return c.Message + "; " + status.Active.Movement + " of the key space has another owner than before"
+	}
+	return c.Message
 }
 
 // announceRestored records what of a publication had been edited or deleted and is back.

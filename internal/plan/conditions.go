@@ -33,14 +33,6 @@ func (c conditionSetter) set(kind v1alpha1.ConditionType, status metav1.Conditio
 	})
 }
 
-// truth returns True or False.
-func truth(holds bool) metav1.ConditionStatus {
-	if holds {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionFalse
-}
-
 func setConditions(s *v1alpha1.HashRingStatus, r *v1alpha1.HashRing, d Decision, failure error, now time.Time) {
 	c := conditionSetter{&s.Conditions, r.Generation, now}
 	v := verdict(r.Status, d, failure)

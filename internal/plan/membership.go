@@ -298,8 +298,9 @@ func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[st
 		if named && address != "" {
 			addresses[id] = address
 		}
-		gone := m == nil && len(spec.BackendsFrom) > 0 && !all.unread() && !(base.exists() && base.declared(id))
-		if gone || m != nil && m.health == notServing || named && address == "" {
+		gone := m == nil && len(spec.BackendsFrom) > 0 && !all.unread()
+		undeclared := gone && base.exists() && base.declared(id) // It may run all the same, and is on the ring because it is held.
+		if gone && !undeclared || m != nil && m.health == notServing || named && address == "" {
 			down = append(down, id)
 		}
 	}

@@ -115,19 +115,6 @@ func routingOf(ctx context.Context, r *v1alpha1.HashRing) routing.File {
 	return file
 }
 
-// held waits until condition Held has a reason and returns the ring.
-func held(ctx context.Context, r *v1alpha1.HashRing, reason v1alpha1.ConditionReason) *v1alpha1.HashRing {
-	GinkgoHelper()
-	got := &v1alpha1.HashRing{}
-	Eventually(func(g Gomega) {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(r), got)).To(Succeed())
-		condition := meta.FindStatusCondition(got.Status.Conditions, string(v1alpha1.ConditionHeld))
-		g.Expect(condition).NotTo(BeNil())
-		g.Expect(condition.Reason).To(Equal(string(reason)), "%s", condition.Message)
-	}).Should(Succeed())
-	return got
-}
-
 // backendsOn returns the identities on the published ring.
 func backendsOn(ctx context.Context, r *v1alpha1.HashRing) []string {
 	GinkgoHelper()
