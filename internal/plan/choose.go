@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -88,22 +90,54 @@ func (c *chooser) choose() (*Desired, error) {
 
 // members decides who is on the ring, and whether that is held.
 func (c *chooser) members() (membership, error) {
-	m := planMembers(c.ring, c.roster, c.base, c.composer.backend, false, c.now)
+	m := c.planMembers(false)
 	hold, err := m.hold(c.ring.Spec)
-	if err == nil && hold != nil && hold.Token != "" && c.ring.Annotations[v1alpha1.AnnotationRelease] == hold.Token {
-		m = planMembers(c.ring, c.roster, c.base, c.composer.backend, true, c.now)
-		if hold, err = m.hold(c.ring.Spec); hold != nil && hold.Reason == v1alpha1.ReasonSuddenLoss {
-			hold = nil // That is what was released.
-		}
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return m, err
+	case hold == nil && wasHeld(c.ring.Status):
+		// Some are back. The others get the whole delay from now on: they are likely to come back too, and their clocks ran while
+		// nothing could be removed.
+		return c.planMembers(true), nil
+	case hold == nil:
+		return m, nil
+	case hold.Token != "" && c.ring.Annotations[v1alpha1.AnnotationRelease] == hold.Token:
+		return c.released()
 	}
-	if hold != nil {
+	c.decision.Hold = hold
+	m.backends = m.kept
+	return m, nil
+}
+
+// released returns the members without those that are lost.
+func (c *chooser) released() (membership, error) {
+	spec := *c.ring.Spec.DeepCopy()
+	spec.Membership.LeaveDelay = &metav1.Duration{}
+	ring := *c.ring
+	ring.Spec = spec
+	m := planMembers(&ring, c.roster, c.base, c.composer.backend, c.now)
+	hold, err := m.hold(spec)
+	if err == nil && hold != nil && hold.Reason != v1alpha1.ReasonSuddenLoss { // That is what was released.
 		c.decision.Hold = hold
 		m.backends = m.kept
 	}
-	return m, nil
+	return m, err
+}
+
+// planMembers decides with the clocks of the status, or with fresh ones for those that leave.
+func (c *chooser) planMembers(fresh bool) membership {
+	ring := *c.ring
+	if fresh {
+		ring.Status.Members = slices.DeleteFunc(slices.Clone(ring.Status.Members), func(m v1alpha1.MemberTransition) bool {
+			return m.State == v1alpha1.MemberLeaving
+		})
+	}
+	return planMembers(&ring, c.roster, c.base, c.composer.backend, c.now)
+}
+
+// wasHeld says that a loss was held until now.
+func wasHeld(s v1alpha1.HashRingStatus) bool {
+	return s.Hold != nil && (s.Hold.Reason == v1alpha1.ReasonSuddenLoss || s.Hold.Reason == v1alpha1.ReasonBelowMinimum)
 }
 
 // fromMembers returns the ring of members: under the published algorithm while a change of that waits.

@@ -94,22 +94,21 @@ func (m *membership) left() int { return weighted(m.kept) - len(m.lost) }
 
 // memberPlanner decides on each backend in turn.
 type memberPlanner struct {
-	spec     v1alpha1.HashRingSpec
-	roster   roster
-	base     *baseRing
-	compose  func(v1alpha1.Backend) ring.Backend
-	released bool
-	clocks   *clockReader
-	out      membership
+	spec    v1alpha1.HashRingSpec
+	roster  roster
+	base    *baseRing
+	compose func(v1alpha1.Backend) ring.Backend
+	clocks  *clockReader
+	out     membership
 }
 
-// planMembers decides who is to be placed. With released, what is lost goes at once.
-func planMembers(r *v1alpha1.HashRing, all roster, base *baseRing, compose func(v1alpha1.Backend) ring.Backend, released bool, now time.Time) membership {
+// planMembers decides who is to be placed.
+func planMembers(r *v1alpha1.HashRing, all roster, base *baseRing, compose func(v1alpha1.Backend) ring.Backend, now time.Time) membership {
 	clocks := &clockReader{now: now, known: make(map[string]v1alpha1.MemberTransition, len(r.Status.Members))}
 	for _, clock := range r.Status.Members {
 		clocks.known[clock.ID] = clock
 	}
-	p := memberPlanner{spec: r.Spec, roster: all, base: base, compose: compose, released: released, clocks: clocks}
+	p := memberPlanner{spec: r.Spec, roster: all, base: base, compose: compose, clocks: clocks}
 	for i := range all.members {
 		p.present(&all.members[i])
 	}
@@ -178,7 +177,7 @@ func (p *memberPlanner) goes(b ring.Backend, weighs bool) {
 }
 
 func (p *memberPlanner) leaves(b ring.Backend, weighs bool) {
-	if p.clocks.over(b.ID, v1alpha1.MemberLeaving, leaveDelay(p.spec)) || p.released {
+	if p.clocks.over(b.ID, v1alpha1.MemberLeaving, leaveDelay(p.spec)) {
 		p.goes(b, weighs)
 		return
 	}

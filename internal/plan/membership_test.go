@@ -306,7 +306,16 @@ func TestSuddenLoss(t *testing.T) {
 	if down := c.file().Down; len(down) != 6 {
 		t.Errorf("down %v", down)
 	}
-	// They come back: what is published is what was, but for the routing file.
+	// Some come back: the others get the whole delay once more.
+	for i := range 3 {
+		list[i].state = "ready"
+	}
+	c.see(list)
+	c.after(minute)
+	c.want(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRingPublished, "")
+	c.after(plan.DefaultLeaveDelay - time.Microsecond)
+	c.wantSame(active)
+	// All do: what is published is what was, but for the routing file.
 	generation := c.ring.Status.Routing.Generation
 	c.see(pods(10))
 	c.after(minute)

@@ -27,6 +27,7 @@ type publication struct {
 	slot       routing.Slot
 	snapshot   *ring.Ring
 	addresses  map[string]string
+	down       []string
 	// chunks is how many files the snapshot is cut into; 0 is one.
 	chunks int
 }
@@ -40,7 +41,7 @@ func published(generation int64, r *ring.Ring) publication {
 func (p publication) files(t testing.TB) map[string][]byte {
 	t.Helper()
 	file := routing.File{
-		APIVersion: routing.APIVersion, Ring: p.ring, UID: p.uid, Generation: p.generation, Addresses: p.addresses,
+		APIVersion: routing.APIVersion, Ring: p.ring, UID: p.uid, Generation: p.generation, Addresses: p.addresses, Down: p.down,
 		Stable: routing.NewReference(p.slot, p.snapshot.Digest(), p.snapshot.Algorithm().Version.String(), p.chunks),
 	}
 	encoded, err := file.Encode()

@@ -5,6 +5,7 @@ package ringclient_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,5 +201,77 @@ func TestLookupWithoutRing(t *testing.T) {
 	}
 	if c.State() != nil {
 		t.Error("there is a state")
+	}
+}
+
+// TestLookupPassesOverBackendsThatAreDown to the next ones on the ring, unless all are down; and a backend that is not on the
+// ring makes no difference.
+func TestLookupPassesOverBackendsThatAreDown(t *testing.T) {
+	r := addressRing(t, 12)
+	for name, down := range map[string][]string{
+		"none": nil, "one": {"10.0.0.12:8080"}, "three": {"10.0.0.10:8080", "10.0.0.11:8080", "10.0.0.12:8080"}, "a stranger": {"192.0.2.1:80"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := published(3, r)
+			p.down = down
+			mount(t, dir, p.files(t))
+			c := open(t, dir, ringclient.Options{})
+			for i := range 200 {
+				key := fmt.Sprintf("key-%d", i)
+				for _, n := range []int{1, 2} {
+					got, err := c.Lookup([]byte(key), nil, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var want []string
+					for _, id := range owners(t, r, key, 12) {
+						if len(want) < n && !slices.Contains(down, id) {
+							want = append(want, id)
+						}
+					}
+					if diff := cmp.Diff(want, ids(got)); diff != "" {
+						t.Fatalf("%d owners of %s (-want +got):\n%s", n, key, diff)
+					}
+				}
+			}
+		})
+	}
+	t.Run("all", func(t *testing.T) {
+		dir := t.TempDir()
+		p := published(3, r)
+		for i := range r.Len() {
+			p.down = append(p.down, r.ID(i))
+		}
+		slices.Sort(p.down)
+		mount(t, dir, p.files(t))
+		c := open(t, dir, ringclient.Options{})
+		got, err := c.Lookup([]byte("key"), nil, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(owners(t, r, "key", 2), ids(got)); diff != "" {
+			t.Errorf("owners (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDownAllocatesNothing keeps the hot path free of garbage, down backends or not.
+func TestDownAllocatesNothing(t *testing.T) {
+	dir := t.TempDir()
+	p := published(3, addressRing(t, 12))
+	p.down = []string{"10.0.0.12:8080"}
+	mount(t, dir, p.files(t))
+	c := open(t, dir, ringclient.Options{})
+	key, dst := []byte("key-0"), make([]ringclient.Decision, 0, 2)
+	for _, n := range []int{1, 2} {
+		if allocs := testing.AllocsPerRun(100, func() {
+			key[4]++
+			if _, err := c.AppendDecisions(dst, key, nil, n); err != nil {
+				t.Fatal(err)
+			}
+		}); allocs != 0 {
+			t.Errorf("a lookup of %d allocates %v times", n, allocs)
+		}
 	}
 }

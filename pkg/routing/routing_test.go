@@ -112,3 +112,22 @@ func TestMaxBytes(t *testing.T) {
 		t.Error("an empty file was encoded")
 	}
 }
+
+// TestDown: ascending, each once, and left out where none is.
+func TestDown(t *testing.T) {
+	f := file()
+	f.Down = []string{"c1", "c2"}
+	got, err := f.Encode()
+	if err != nil || !strings.Contains(string(got), `},"down":["c1","c2"]}`) {
+		t.Errorf("%s, error %v", got, err)
+	}
+	if parsed, err := routing.Parse(got); err != nil || !cmp.Equal(f, parsed) {
+		t.Errorf("parsed again: %+v, %v", parsed, err)
+	}
+	for _, bad := range [][]string{{"c2", "c1"}, {"c1", "c1"}, {""}, {"c1", ""}} {
+		f.Down = bad
+		if _, err := f.Encode(); err == nil || !strings.Contains(err.Error(), "down[") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

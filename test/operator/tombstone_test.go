@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -241,10 +240,10 @@ var _ = Describe("a HashRing that is made again", func() {
 		before := published(ctx, r)
 		remove(ctx, r, metav1.DeletePropagationBackground)
 		until := marked(ctx, r)
-		again := withTombstone(newRing(r.Namespace, r.Name, 1), time.Hour)
-		again.Spec.Backends[0].Weight = ptr.To(int32(0))
+		again := withTombstone(newRing(r.Namespace, r.Name, 4), time.Hour)
+		again.Spec.Backends[3].Address = again.Spec.Backends[0].Address
 		Expect(admin.Create(ctx, again)).To(Succeed())
-		settled(ctx, again, v1alpha1.ReasonNoBackends)
+		settled(ctx, again, v1alpha1.ReasonDuplicateIdentity)
 		expectFiles(ctx, again, before)
 		Eventually(time.Now).Should(BeTemporally(">", until.Add(time.Second)))
 		By("being deleted once more")
