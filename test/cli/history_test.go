@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,7 +140,7 @@ var _ = Describe("The history of a ring", Ordered, func() {
 var _ = Describe("A hold", func() {
 	It("is released by its token, and a pin is kept thereby", func(ctx SpecContext) {
 		held := strings.Replace(kept, "name: kept", "name: held", 1)
-		publishLater(ctx, held)
+		applyManifest(ctx, held)
 		code, _, errOut := inCluster(ctx, "release", "held")
 		Expect(code).To(Equal(cli.ExitFailure))
 		Expect(errOut).To(Equal("error: HashRing " + namespace + "/held is not held: there is nothing to release\n"))
@@ -168,8 +169,69 @@ var _ = Describe("A hold", func() {
 	})
 })
 
-// publishLater creates the HashRing of a manifest where no operator runs.
-func publishLater(ctx context.Context, manifest string) {
+var _ = Describe("With an operator", Ordered, func() {
+	six := strings.Replace(kept, "name: kept", "name: six", 1) + `  - {name: d, address: 10.0.3.4, port: 80}
+  - {name: e, address: 10.0.3.5, port: 80}
+  - {name: f, address: 10.0.3.6, port: 80}
+`
+	ready := func(ctx context.Context, reason v1alpha1.ConditionReason) *v1alpha1.HashRing {
+		GinkgoHelper()
+		ring := &v1alpha1.HashRing{}
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "six"}, ring)).To(Succeed())
+			g.Expect(ring.Status.ObservedGeneration).To(Equal(ring.Generation))
+			condition := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionReady))
+			g.Expect(condition).NotTo(BeNil())
+			g.Expect(condition.Reason).To(Equal(string(reason)), condition.Message)
+		}).Should(Succeed())
+		return ring
+	}
+	var first, second string
+
+	BeforeAll(func(ctx SpecContext) {
+		DeferCleanup(startOperator())
+		publish(ctx, six)
+		first = ready(ctx, v1alpha1.ReasonRingPublished).Status.Active.Digest
+		publish(ctx, without(six, "{name: f,"))
+		second = ready(ctx, v1alpha1.ReasonRingPublished).Status.Active.Digest
+		Expect(second).NotTo(Equal(first))
+	})
+
+	It("a rollback publishes the ring that was, and an unpin the one of spec", func(ctx SpecContext) {
+		succeed(ctx, "rollback", "six")
+		pinned := ready(ctx, v1alpha1.ReasonPinned)
+		Expect(pinned.Status.Active.Digest).To(Equal(first))
+		Expect(pinned.Status.Active.Revision).To(BeEquivalentTo(3))
+		Expect(publishedRing(ctx, "six").Digest()).To(Equal(first))
+		Expect(succeed(ctx, "diff", "six", "--from", "1")).To(ContainSubstring("Nothing moves: the snapshots are the same.\n"))
+		code, _, errOut := inCluster(ctx, "release", "six")
+		Expect(code).To(Equal(cli.ExitFailure))
+		Expect(errOut).To(ContainSubstring("spec.pinnedRevision holds it at revision 1; "))
+
+		out := succeed(ctx, "rollback", "six", "--unpin")
+		Expect(out).To(MatchRegexp(`\d% of the key space moves`))
+		Expect(ready(ctx, v1alpha1.ReasonRingPublished).Status.Active.Digest).To(Equal(second))
+	})
+
+	It("a release lets those go that the hold is about", func(ctx SpecContext) {
+		lost := six
+		for _, name := range []string{"c", "d", "e", "f"} {
+			lost = without(lost, "{name: "+name+",")
+		}
+		applyManifest(ctx, lost)
+		held := ready(ctx, v1alpha1.ReasonSuddenLoss)
+		Expect(held.Status.Active.Digest).To(Equal(second))
+		Expect(held.Status.Hold.Backends).To(Equal([]string{"10.0.3.3:80", "10.0.3.4:80", "10.0.3.5:80"}))
+		out := succeed(ctx, "release", "six")
+		Expect(out).To(ContainSubstring("  10.0.3.3:80\n  10.0.3.4:80\n  10.0.3.5:80\n"))
+		released := ready(ctx, v1alpha1.ReasonRingPublished)
+		Expect(released.Status.Backends.Placed).To(BeEquivalentTo(2))
+		Expect(released.Status.Hold).To(BeNil())
+	})
+})
+
+// applyManifest applies a manifest in the namespace.
+func applyManifest(ctx context.Context, manifest string) {
 	GinkgoHelper()
 	object := &unstructured.Unstructured{}
 	Expect(yaml.Unmarshal([]byte(manifest), &object.Object)).To(Succeed())
