@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/testenv"
 	"github.com/ringwright/ringwright/internal/testenv/golden"
 )
@@ -34,7 +38,8 @@ var _ = Describe("docs/cli.md", func() {
 	})
 })
 
-// prepareExamples changes into a directory with the manifests of the page, and publishes the first one.
+// prepareExamples changes into a directory with the manifests of the page, and publishes the one that lacks a backend and then the
+// first one, which it holds.
 func prepareExamples(ctx context.Context, page string) {
 	GinkgoHelper()
 	GinkgoT().Chdir(GinkgoT().TempDir())
@@ -46,13 +51,24 @@ func prepareExamples(ctx context.Context, page string) {
 	} {
 		Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
 	}
-	object := &unstructured.Unstructured{}
-	Expect(yaml.Unmarshal([]byte(manifests[0]), &object.Object)).To(Succeed())
-	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}})).To(Succeed())
-	Expect(controlPlane.Apply(ctx, object)).To(Succeed())
 	stop := startOperator()
-	settled(ctx, object.GetNamespace(), object.GetName())
+	var ring *v1alpha1.HashRing
+	for i, name := range []string{"changed.yaml", "ring.yaml"} {
+		text, err := os.ReadFile(name)
+		Expect(err).NotTo(HaveOccurred())
+		object := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal(text, &object.Object)).To(Succeed())
+		if i == 0 {
+			Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}})).To(Succeed())
+		}
+		Expect(controlPlane.Apply(ctx, object)).To(Succeed())
+		ring = settled(ctx, object.GetNamespace(), object.GetName())
+		Expect(ring.Status.Active.Revision).To(BeEquivalentTo(i + 1))
+	}
 	stop()
+	hold := []byte(`{"status":{"hold":{"reason":"SuddenLoss","since":"2026-12-01T09:00:00Z","token":"f8f0f7f3c9b5a1d2",
+		"backends":["10.0.0.1:8080","10.0.0.2:8080","10.0.0.3:8080"],"count":3}}}`)
+	Expect(admin.Status().Patch(ctx, ring, client.RawPatch(types.MergePatchType, hold))).To(Succeed())
 }
 
 // blocks returns the content of the page's code blocks in a language.
@@ -111,5 +127,8 @@ func runExample(ctx context.Context, command string) string {
 	args, found := strings.CutPrefix(command, "kubectl hashring ")
 	Expect(found).To(BeTrue(), command)
 	_, out, errOut := hashringWith(ctx, in, strings.Fields(args)...)
-	return out + errOut
+	return timestamps.ReplaceAllString(out+errOut, "2026-12-01T09:00:00Z")
 }
+
+// timestamps are when the examples were run; the page has the same always.
+var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package argocd_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
+)
+
+// state is a state that a HashRing can be in, and what Argo CD and kstatus are to make of it.
+type state struct {
+	name string
+	// ring has the status that package plan gives it.
+	ring *v1alpha1.HashRing
+	// ready is the reason of condition Ready; "" where there is none.
+	ready v1alpha1.ConditionReason
+	// argo is the health in Argo CD, kstatus the status there.
+	argo, kstatus string
+	// message is a part of what Argo CD shows.
+	message string
+}
+
+// decided makes a state of a decision.
+func decided(t *testing.T, name string, d plan.Decision, failure error) state {
+	t.Helper()
+	ring := newRing()
+	ring.Status = plan.Status(ring, d, failure, time.Unix(1_800_000_000, 0))
+	return state{name: name, ring: ring}
+}
+
+func (s state) as(ready v1alpha1.ConditionReason, argo, kstatus, message string) state {
+	s.ready, s.argo, s.kstatus, s.message = ready, argo, kstatus, message
+	return s
+}
+
+func newRing() *v1alpha1.HashRing {
+	ring := &v1alpha1.HashRing{Spec: v1alpha1.HashRingSpec{
+		Algorithm: v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV2, PointsPerWeight: 16},
+		Identity:  v1alpha1.IdentityAddress,
+		Backends: []v1alpha1.Backend{
+			{Name: "a", Address: "10.0.0.1", Port: ptr.To[int32](80)}, {Name: "b", Address: "10.0.0.2", Port: ptr.To[int32](80)},
+		},
+	}}
+	ring.Namespace, ring.Name, ring.Generation = "cdn", "edge", 3
+	ring.Status.ObservedGeneration = -1
+	return ring
+}
+
+// published is the decision for a ring that is in the cluster as spec asks for.
+func published(t *testing.T) plan.Decision {
+	t.Helper()
+	d := plan.Decide(newRing(), plan.Afresh{}, plan.Observation{}, time.Unix(1_800_000_000, 0))
+	if d.Refusal != nil {
+		t.Fatal(d.Refusal)
+	}
+	return d
+}
+
+func refused(reason v1alpha1.ConditionReason) plan.Decision {
+	return plan.Decision{Refusal: &plan.Refusal{Reason: reason, Message: "what is wrong"}}
+}
+
+// states are all states.
+func states(t *testing.T) []state {
+	t.Helper()
+	list := []state{
+		{name: "made just now", ring: newRing(), argo: "Progressing", kstatus: "InProgress", message: "has not looked at this generation yet"},
+	}
+	stale := decided(t, "spec has changed since", published(t), nil)
+	stale.ring.Generation++
+	list = append(list, stale.as(v1alpha1.ReasonRingPublished, "Progressing", "InProgress", "has not looked at this generation yet"))
+	for _, reason := range []v1alpha1.ConditionReason{
+		v1alpha1.ReasonNoBackends, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonDuplicateIdentity, v1alpha1.ReasonSnapshotTooLarge,
+		v1alpha1.ReasonNameConflict, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonBelowMinimum,
+	} {
+		s := decided(t, "refused for "+string(reason), refused(reason), nil)
+		list = append(list, s.as(reason, "Degraded", "Failed", string(reason)+": what is wrong; no ring has been published yet"))
+	}
+	unread := refused(v1alpha1.ReasonSourcesUnread)
+	unread.Problems = []plan.Problem{{Reason: v1alpha1.ReasonServiceNotFound, Message: "there is no Service cache", Unread: true}}
+	return append(append(list,
+		decided(t, "the first ring waits", unread, nil).as(v1alpha1.ReasonSourcesUnread, "Progressing", "InProgress", "SourcesUnread: "),
+		decided(t, "a write failed", published(t), errors.New("connection refused")).
+			as(v1alpha1.ReasonPublishFailed, "Progressing", "InProgress", "PublishFailed: connection refused; it is tried again"),
+		decided(t, "the cluster cannot be read", plan.Decision{}, errors.New("connection refused")).
+			as(v1alpha1.ReasonPublishFailed, "Progressing", "InProgress", "PublishFailed: connection refused"),
+	), publishedStates(t)...)
+}
+
+// publishedStates are those of rings that readers have.
+func publishedStates(t *testing.T) []state {
+	t.Helper()
+	with := func(change func(d *plan.Decision)) plan.Decision {
+		d := published(t)
+		change(&d)
+		return d
+	}
+	held := func(reason v1alpha1.ConditionReason, blocks bool) plan.Decision {
+		return with(func(d *plan.Decision) {
+			d.Hold = &plan.Hold{Reason: reason, Message: "why it is held", Backends: []string{"10.0.0.1:80"}, Token: "t", Blocks: blocks}
+		})
+	}
+	waiting := func(d plan.Decision, reason v1alpha1.ConditionReason) plan.Decision {
+		d.Candidate = &plan.Candidate{Ring: d.Desired.Ring, Reason: reason, Moved: 1 << 28}
+		return d
+	}
+	const moves = "6.25% of the key space"
+	const current = "Current"
+	list := []state{
+		decided(t, "published", published(t), nil).as(v1alpha1.ReasonRingPublished, "Healthy", current, "RingPublished: revision 1 is published in slot a"),
+		decided(t, "on its way", with(func(d *plan.Decision) { d.Wait = time.Second }), nil).
+			as(v1alpha1.ReasonCoalescing, "Progressing", "InProgress", "Coalescing: a newer ring waits"),
+		decided(t, "held for a sudden loss", held(v1alpha1.ReasonSuddenLoss, true), nil).
+			as(v1alpha1.ReasonSuddenLoss, "Degraded", "Failed", "SuddenLoss: why it is held"),
+		decided(t, "held, and nothing was to be removed yet", held(v1alpha1.ReasonSuddenLoss, false), nil).
+			as(v1alpha1.ReasonRingPublished, "Healthy", current, "is published in slot a; SuddenLoss: why it is held"),
+		decided(t, "held for too few", held(v1alpha1.ReasonBelowMinimum, true), nil).
+			as(v1alpha1.ReasonBelowMinimum, "Degraded", "Failed", "BelowMinimum: why it is held"),
+		decided(t, "pinned", held(v1alpha1.ReasonPinned, true), nil).
+			as(v1alpha1.ReasonPinned, "Suspended", current, "Pinned: why it is held"),
+		decided(t, "another algorithm waits", waiting(published(t), v1alpha1.ReasonAlgorithmChanged), nil).
+			as(v1alpha1.ReasonCandidateWaiting, "Suspended", current, moves),
+		decided(t, "too much would move", waiting(held(v1alpha1.ReasonMovementBudget, true), v1alpha1.ReasonMovementBudget), nil).
+			as(v1alpha1.ReasonCandidateWaiting, "Suspended", current, moves),
+		decided(t, "a candidate waits behind a loss", waiting(held(v1alpha1.ReasonSuddenLoss, true), v1alpha1.ReasonAlgorithmChanged), nil).
+			as(v1alpha1.ReasonSuddenLoss, "Degraded", "Failed", "SuddenLoss: why it is held"),
+	}
+	for _, reason := range []v1alpha1.ConditionReason{
+		v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonPortNotFound, v1alpha1.ReasonInvalidWeight, v1alpha1.ReasonMissingIdentity,
+	} {
+		d := with(func(d *plan.Decision) { d.Problems = []plan.Problem{{Reason: reason, Message: "of a source"}} })
+		list = append(list, decided(t, "published in spite of "+string(reason), d, nil).
+			as(v1alpha1.ReasonRingPublished, "Healthy", current, "RingPublished: "))
+	}
+	return list
+}
