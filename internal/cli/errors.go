@@ -20,9 +20,9 @@ const (
 	ExitFailure = 1
 	// ExitUsage: the command line is wrong; nothing was done.
 	ExitUsage = 2
-	// ExitMoves is that of "plan" where keys would move. As with "kubectl diff", what is above 1 is then an error.
+	// ExitMoves is that of "plan" and "diff" where keys move. As with "kubectl diff", what is above 1 is then an error.
 	ExitMoves = 1
-	// ExitPlanFailed is that of "plan" where it could not tell.
+	// ExitPlanFailed is that of "plan" and "diff" where they could not tell.
 	ExitPlanFailed = 3
 )
 

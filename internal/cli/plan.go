@@ -57,10 +57,7 @@ type planOptions struct {
 	streams     genericiooptions.IOStreams
 	manifest    manifestRef
 	from        string
-	features    []string
-	pairs       int
-	backends    int
-	output      *formatFlag
+	show        movementFlags
 	config      *genericclioptions.ConfigFlags
 	configNames []string
 }
@@ -78,23 +75,13 @@ func newPlanCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVarP(&o.manifest.file, "filename", "f", "", "manifest of the HashRing, - for the standard input")
 	flags.StringVar(&o.manifest.name, "name", "", "which HashRing of the manifest, where it has several")
 	flags.StringVar(&o.from, "from", fromCluster, "what to compare with: cluster, or the path of a directory, a snapshot or a manifest")
-	flags.StringSliceVar(&o.features, "features", nil, "plan for readers with these features")
-	flags.IntVar(&o.pairs, "pairs", 10, "how many moves from one backend to another are listed, the largest first")
-	flags.IntVar(&o.backends, "backends", 20, "how many backends the table lists, those that gain and lose the most, 0 for all")
-	o.output = addFormat(cmd, "o", formatTable, formatJSON, formatYAML)
+	o.show.add(cmd, "plan for readers with these features")
 	o.config, o.configNames = addConfigFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.check(cmd); err != nil {
 			return err
 		}
-		moves, err := o.run(cmd.Context())
-		switch {
-		case err != nil:
-			return &codeError{code: ExitPlanFailed, err: err}
-		case moves:
-			return &codeError{code: ExitMoves}
-		}
-		return nil
+		return movementCode(o.run(cmd.Context()))
 	}
 	return cmd
 }
@@ -105,10 +92,9 @@ func (o *planOptions) check(cmd *cobra.Command) error {
 		return usagef(cmd, "no manifest given: -f names the file, or - for the standard input")
 	case o.from == "":
 		return usagef(cmd, "--from is empty: it must be %s or a path", fromCluster)
-	case o.pairs < 0:
-		return usagef(cmd, "--pairs is %d, it must be at least 0", o.pairs)
-	case o.backends < 0:
-		return usagef(cmd, "--backends is %d, it must be at least 0", o.backends)
+	}
+	if err := o.show.check(cmd); err != nil {
+		return err
 	}
 	if cmd.Flags().Changed("namespace") {
 		o.manifest.namespace = *o.config.Namespace
@@ -145,11 +131,7 @@ func (o *planOptions) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	report, err := comparison{before: before, after: after, features: o.features, pairs: o.pairs}.report()
-	if err != nil {
-		return false, err
-	}
-	return report.moves(), o.output.print(o.streams.Out, report, func(out io.Writer) { report.print(out, o.pairs, o.backends) })
+	return o.show.print(o.streams.Out, before, after)
 }
 
 // planSide is a ring before or after the change.

@@ -196,7 +196,7 @@ func TestPlanOfTheFirstRing(t *testing.T) {
 		t.Errorf("got %+v", report)
 	}
 	var text strings.Builder
-	report.print(&text, 10, 20)
+	report.print(&text, report.verdict(), 10, 20)
 	assertGolden(t, "plan-first", text.String())
 }
 

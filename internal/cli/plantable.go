@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// print writes the plan for people: what it comes to, then before and after, then who is concerned. Of the backends there are
-// as many as said, 0 is all.
-func (r *PlanReport) print(out io.Writer, pairs, backends int) {
+// print writes the plan for people: the sentence that says what it comes to, then before and after, then who is concerned. Of the
+// backends there are as many as said, 0 is all.
+func (r *PlanReport) print(out io.Writer, verdict string, pairs, backends int) {
 	printf(out, "HashRing %s, compared with %s\n", r.Ring, r.From)
-	printf(out, "%s\n\n", r.verdict())
+	printf(out, "%s\n\n", verdict)
 	rows(out, r.ringTable)
 	if len(r.Pairs) > 0 {
 		printf(out, "\n")

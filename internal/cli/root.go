@@ -10,16 +10,17 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-const rootLong = `Size, build, plan, look up, inspect and verify the consistent-hash rings of
-Ringwright.
+const rootLong = `Size, build, plan, look up, inspect, verify and roll back the consistent-hash rings
+of Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
-files (a mounted volume, or what "build" wrote), or from a snapshot file. They
-never write to the cluster.
+files (a mounted volume, or what "build" wrote), or from a snapshot file. Only
+"rollback" and "release" write to the cluster: a field and an annotation of a
+HashRing.
 
 Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
-2 the command line is wrong. "plan" has those of kubectl diff: 0 nothing moves;
-1 keys move; above 1 an error, which is 3 but for the command line.`
+2 the command line is wrong. "plan" and "diff" have those of kubectl diff: 0 nothing
+moves; 1 keys move; above 1 an error, which is 3 but for the command line.`
 
 const rootExample = `  # Build the ring of a manifest, without a cluster, as the operator would
   kubectl hashring build -f ring.yaml -o out
@@ -37,7 +38,11 @@ const rootExample = `  # Build the ring of a manifest, without a cluster, as the
   kubectl hashring inspect edge-cache -n cdn
 
   # Is what is published what it should be?
-  kubectl hashring verify edge-cache -n cdn`
+  kubectl hashring verify edge-cache -n cdn
+
+  # Which revisions are kept? Go back to the one before
+  kubectl hashring history edge-cache -n cdn
+  kubectl hashring rollback edge-cache -n cdn`
 
 // Main runs the command line and returns the exit code of the process.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
@@ -51,7 +56,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-hashring",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hashring"},
-		Short:         "Size, build, plan, look up, inspect and verify consistent-hash rings",
+		Short:         "Size, build, plan, look up, inspect, verify and roll back consistent-hash rings",
 		Long:          rootLong,
 		Example:       rootExample,
 		SilenceErrors: true,
@@ -76,6 +81,10 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newLookupCommand(streams),
 		newInspectCommand(streams),
 		newVerifyCommand(streams),
+		newHistoryCommand(streams),
+		newDiffCommand(streams),
+		newRollbackCommand(streams),
+		newReleaseCommand(streams),
 		newVersionCommand(streams),
 	)
 	return root
