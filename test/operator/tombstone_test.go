@@ -240,9 +240,10 @@ var _ = Describe("a HashRing that is made again", func() {
 		before := published(ctx, r)
 		remove(ctx, r, metav1.DeletePropagationBackground)
 		until := marked(ctx, r)
-		again := withTombstone(newRing(r.Namespace, r.Name, 0), time.Hour)
+		again := withTombstone(newRing(r.Namespace, r.Name, 3), time.Hour)
+		again.Spec.Backends[2].Address = again.Spec.Backends[0].Address
 		Expect(admin.Create(ctx, again)).To(Succeed())
-		settled(ctx, again, v1alpha1.ReasonNoBackends)
+		settled(ctx, again, v1alpha1.ReasonDuplicateIdentity)
 		expectFiles(ctx, again, before)
 		Eventually(time.Now).Should(BeTemporally(">", until.Add(time.Second)))
 		By("being deleted once more")
