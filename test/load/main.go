@@ -69,7 +69,7 @@ func parse(args []string) (options, error) {
 	set.IntVar(&o.backends, "backends", 100, "how many backends each has, 2 to 1000")
 	set.StringVar(&o.source, "source", sourceStatic, "where they come from: static, spec.backends; slices, EndpointSlices of a Service")
 	set.IntVar(&o.seconds, "seconds", 60, "how long steady state and churn take each, 1 to 3600")
-	set.IntVar(&o.rate, "rate", 20, "how many backends change in a second of churn, 1 to 1000; a ring whose last change is still on its way is passed over")
+	set.IntVar(&o.rate, "rate", 10, "how many backends change in a second of churn, 1 to 1000; a ring whose last change is still on its way is passed over")
 	set.StringVar(&o.timed, "timed", "fail", "what a figure that depends on the machine does when it is short: fail, or report")
 	if err := set.Parse(args); err != nil {
 		return o, err
