@@ -24,6 +24,7 @@ RUN  ?= .
 BENCH     ?= .
 BENCHTIME ?= 1s
 TIMED ?= fail
+LOAD  ?=
 COUNT     ?= 1
 FUZZTIME  ?= 30s
 BASE      ?= main
@@ -106,6 +107,11 @@ bench: ## Run the benchmarks: BENCH (.), BENCHTIME (1s), COUNT (1).
 .PHONY: bars
 bars: ## Measure each claim of size and speed, and fail if one is short; TIMED=report forgives the speeds.
 	@go run ./hack/bars -timed=$(TIMED)
+
+.PHONY: load
+load: ## Run the operator with 1,000 HashRings and fail if it is short of a limit; LOAD holds flags, such as -rings=20.
+	@assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" go run ./test/load -timed=$(TIMED) $(LOAD)
 
 .PHONY: bench-compare
 bench-compare: ## Compare the benchmarks of BASE (main) with those of the working tree.

@@ -55,7 +55,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
 	set.BoolVar(&f.LeaderElection, "leader-elect", false, "let only one of several replicas work")
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
-	set.IntVar(&f.Concurrency, "concurrency", 2, "how many HashRings are reconciled at a time, 1 to 64")
+	set.IntVar(&f.Concurrency, "concurrency", 8, "how many HashRings are reconciled at a time, 1 to 64; a reconciliation mostly waits for the API server")
 	set.Uint64Var(&f.MaxPoints, "max-points", plan.MaxPoints, "how many points the rings have that are built at a time, together and each, 1 to "+strconv.Itoa(plan.MaxPoints)+"; a ring of more is refused")
 	set.StringVar(&f.CatalogNamespace, "catalog-namespace", podNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
 	set.IntVar(&f.CatalogCopies, "catalog-copies", 7, "how many immutable copies of the catalog are kept, 0 to "+strconv.Itoa(maxCatalogCopies))
@@ -109,6 +109,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
+	// client-go's own limit, 5 requests a second, is less than the writes of one ring. What bounds the requests that are on
+	// their way is --concurrency, and the API server's priority and fairness.
+	cfg.QPS = -1
 	mgr, err := manager.New(cfg, f.Options)
 	if err != nil {
 		return err

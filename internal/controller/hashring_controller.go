@@ -25,6 +25,7 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
 	"github.com/ringwright/ringwright/internal/ringcache"
+	"github.com/ringwright/ringwright/internal/telemetry"
 )
 
 // nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
@@ -38,6 +39,8 @@ type HashRingReconciler struct {
 	Rings     *ringcache.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
+	// Metrics counts what is published; nil counts nothing.
+	Metrics *telemetry.Metrics
 
 	// Reader reads what backends come from.
 	Reader observe.Reader
@@ -83,6 +86,7 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	if apierrors.HasStatusCause(out.failure, corev1.NamespaceTerminatingCause) {
 		return ctrl.Result{}, nil // Nothing can be made there any more, and the HashRing is about to go as well.
 	}
+	r.count(ring, out)
 	if isConflict(out.failure) { // What was seen is out of date, and a status made of it would be wrong.
 		return r.retry(ctx, req, out.failure)
 	}

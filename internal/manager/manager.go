@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -33,6 +34,7 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
 	"github.com/ringwright/ringwright/internal/ringcache"
+	"github.com/ringwright/ringwright/internal/telemetry"
 )
 
 // LeaderElectionID is the name of the Lease that the leader holds.
@@ -155,7 +157,12 @@ func addProbes(mgr ctrl.Manager) error {
 
 func addControllers(mgr ctrl.Manager, o Options) error {
 	rings := ringcache.New(cmp.Or(o.MaxPoints, plan.MaxPoints))
+	figures := telemetry.New(mgr.GetClient(), rings, metrics.Registry)
+	if err := mgr.Add(figures); err != nil {
+		return fmt.Errorf("adding the metrics: %w", err)
+	}
 	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), rings, mgr.GetEventRecorder("ringwright"), clock.RealClock{})
+	reconciler.Metrics = figures
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
 	}

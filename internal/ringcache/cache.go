@@ -38,6 +38,7 @@ type Cache struct {
 	// building counts the points that are being built.
 	building *semaphore.Weighted
 	builds   atomic.Uint64
+	hits     atomic.Uint64
 
 	mu sync.Mutex
 	// recent holds the entries, the last one asked for in front; entries finds them.
@@ -83,6 +84,7 @@ func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
 		return nil, err
 	}
 	if known, ok := c.find(key); ok {
+		c.hits.Add(1)
 		return known.ring, known.err
 	}
 	points := int64(min(q.Points(), c.maxPoints))
@@ -126,6 +128,9 @@ func (c *Cache) Movement(from, to *plan.Ring) (uint64, error) {
 
 // Builds returns how often something was built, or refused, that was not known.
 func (c *Cache) Builds() uint64 { return c.builds.Load() }
+
+// Hits returns how often something was asked for that was known.
+func (c *Cache) Hits() uint64 { return c.hits.Load() }
 
 func (c *Cache) find(key [sha256.Size]byte) (entry, bool) {
 	c.mu.Lock()

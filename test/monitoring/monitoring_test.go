@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package monitoring_test holds config/prometheus, config/grafana and docs/runbooks to each other, and asks promtool whether
+// the alerts say what they shall. That the metrics exist is tested in test/operator, where an operator serves them.
+package monitoring_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+var root = filepath.Join("..", "..")
+
+// rule is an alert, or what a panel shows.
+type rule struct {
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type group struct {
+	Name  string `json:"name"`
+	Rules []rule `json:"rules"`
+}
+
+type groups struct {
+	Groups []group `json:"groups"`
+}
+
+func read(t *testing.T, parts ...string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{root}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func alerts(t *testing.T) groups {
+	t.Helper()
+	var object struct {
+		Spec groups `json:"spec"`
+	}
+	if err := yaml.Unmarshal(read(t, "config", "prometheus", "rules.yaml"), &object); err != nil {
+		t.Fatal(err)
+	}
+	if len(object.Spec.Groups) != 1 || len(object.Spec.Groups[0].Rules) == 0 {
+		t.Fatalf("groups: %+v", object.Spec.Groups)
+	}
+	return object.Spec
+}
+
+// promtool runs the program, which CI has.
+func promtool(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("CI has no promtool: install Debian's prometheus")
+		}
+		t.Skip("no promtool: install Debian's prometheus")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+}
+
+// write writes rules as Prometheus reads them.
+func write(t *testing.T, dir string, g groups) {
+	t.Helper()
+	text, err := yaml.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rules.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRunbooks: each alert has a page that answers what it means and what to do, and each page an alert.
+func TestRunbooks(t *testing.T) {
+	const base = "https://github.com/ringwright/ringwright/blob/main/"
+	var pages []string
+	for _, alert := range alerts(t).Groups[0].Rules {
+		page := "docs/runbooks/" + alert.Alert + ".md"
+		pages = append(pages, filepath.Join(root, page))
+		if alert.Annotations["runbook_url"] != base+page {
+			t.Errorf("%s: runbook_url %s, want %s", alert.Alert, alert.Annotations["runbook_url"], base+page)
+		}
+		if alert.Annotations["summary"] == "" || alert.Annotations["description"] == "" {
+			t.Errorf("%s: annotations %v", alert.Alert, alert.Annotations)
+		}
+		if severity := alert.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, severity) {
+			t.Errorf("%s: severity %q", alert.Alert, severity)
+		}
+		if _, err := time.ParseDuration(alert.For); err != nil {
+			t.Errorf("%s: for: %v", alert.Alert, err)
+		}
+		text := string(read(t, page))
+		at := 0
+		for _, heading := range []string{"# " + alert.Alert + "\n", "\n## Meaning\n", "\n## Impact\n", "\n## Diagnosis\n", "\n## Mitigation\n"} {
+			next := strings.Index(text[at:], heading)
+			if next < 0 {
+				t.Errorf("%s has no %q behind the heading before", page, strings.TrimSpace(heading))
+				break
+			}
+			at += next
+		}
+	}
+	there, err := filepath.Glob(filepath.Join(root, "docs", "runbooks", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(pages)
+	if !slices.Equal(pages, there) {
+		t.Errorf("pages %q, alerts %q", there, pages)
+	}
+}
+
+// TestAlerts: they parse, each of them has a test, and those pass.
+func TestAlerts(t *testing.T) {
+	rules := alerts(t)
+	tests := read(t, "test", "monitoring", "testdata", "alerts.yaml")
+	for _, alert := range rules.Groups[0].Rules {
+		fires := regexp.MustCompile(`alertname: ` + alert.Alert + `\n +exp_alerts:\n`)
+		if !fires.Match(tests) {
+			t.Errorf("no test has %s fire", alert.Alert)
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, rules)
+	if err := os.WriteFile(filepath.Join(dir, "alerts.yaml"), tests, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, dir, "check", "rules", "--lint-fatal", "rules.yaml")
+	promtool(t, dir, "test", "rules", "alerts.yaml")
+}
+
+type dashboard struct {
+	UID        string `json:"uid"`
+	Templating struct {
+		List []struct {
+			Name string `json:"name"`
+		} `json:"list"`
+	} `json:"templating"`
+	Panels []struct {
+		ID         int    `json:"id"`
+		Type       string `json:"type"`
+		Title      string `json:"title"`
+		Datasource struct {
+			UID string `json:"uid"`
+		} `json:"datasource"`
+		GridPos struct{ X, Y, W, H int } `json:"gridPos"`
+		Targets []struct {
+			Expr string `json:"expr"`
+		} `json:"targets"`
+	} `json:"panels"`
+}
+
+// TestDashboard: it is JSON that Grafana takes, with expressions that parse, and no panel covers another.
+func TestDashboard(t *testing.T) {
+	var d dashboard
+	if err := json.Unmarshal(read(t, "config", "grafana", "ringwright.json"), &d); err != nil {
+		t.Fatal(err)
+	}
+	var variables []string
+	for _, variable := range d.Templating.List {
+		variables = append(variables, variable.Name)
+	}
+	if want := []string{"datasource", "namespace", "ring"}; d.UID != "ringwright" || !slices.Equal(variables, want) {
+		t.Errorf("uid %s, variables %q, want %q", d.UID, variables, want)
+	}
+	fill := strings.NewReplacer("$namespace", ".*", "$ring", ".*", "$__rate_interval", "5m", "$__range", "6h")
+	ids, cells, panels := map[int]bool{}, map[[2]int]string{}, group{Name: "panels"}
+	for _, panel := range d.Panels {
+		if ids[panel.ID] {
+			t.Errorf("%s: id %d is there twice", panel.Title, panel.ID)
+		}
+		ids[panel.ID] = true
+		for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
+			for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
+				if other := cells[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("%s is in the way of %q, or too far right", panel.Title, other)
+				}
+				cells[[2]int{x, y}] = panel.Title
+			}
+		}
+		if panel.Type == "row" {
+			continue
+		}
+		if panel.Datasource.UID != "${datasource}" || len(panel.Targets) == 0 {
+			t.Errorf("%s: data source %s, %d targets", panel.Title, panel.Datasource.UID, len(panel.Targets))
+		}
+		for i, target := range panel.Targets {
+			panels.Rules = append(panels.Rules, rule{Record: fmt.Sprintf("panel_%d_%d", panel.ID, i), Expr: fill.Replace(target.Expr)})
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, groups{[]group{panels}})
+	promtool(t, dir, "check", "rules", "--lint-fatal", "rules.yaml")
+}
+
+// TestServiceMonitor: it selects the Service that config/default has, and that one only; alerts go by the name of that.
+func TestServiceMonitor(t *testing.T) {
+	build := func(dir string) []map[string]any {
+		t.Helper()
+		options := krusty.MakeDefaultOptions()
+		built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config", dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var objects []map[string]any
+		for _, resource := range built.Resources() {
+			object, err := resource.Map()
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, object)
+		}
+		return objects
+	}
+	at := func(object map[string]any, path ...string) any {
+		for _, key := range path[:len(path)-1] {
+			object, _ = object[key].(map[string]any)
+		}
+		return object[path[len(path)-1]]
+	}
+	var selector map[string]any
+	for _, object := range build("prometheus") {
+		if at(object, "metadata", "namespace") != "ringwright-system" {
+			t.Errorf("%v is in namespace %v", object["kind"], at(object, "metadata", "namespace"))
+		}
+		if object["kind"] == "ServiceMonitor" {
+			selector, _ = at(object, "spec", "selector", "matchLabels").(map[string]any)
+		}
+	}
+	var selected []any
+	for _, object := range build("default") {
+		labels, _ := at(object, "metadata", "labels").(map[string]any)
+		matches := object["kind"] == "Service"
+		for key, value := range selector {
+			matches = matches && labels[key] == value
+		}
+		if matches {
+			selected = append(selected, at(object, "metadata", "name"))
+		}
+	}
+	if len(selector) == 0 || len(selected) != 1 || selected[0] != "ringwright-controller-manager-metrics" {
+		t.Errorf("%v selects %v", selector, selected)
+	}
+}
