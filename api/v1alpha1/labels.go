@@ -18,6 +18,15 @@ const (
 	// LabelRing is the name of the HashRing that an object was published for. A HashRing's name has at most 63
 	// characters, because it has to fit here.
 	LabelRing = "ringwright.dev/ring"
+
+	// LabelCatalog is on the catalog of all rings, CatalogCurrent, and on the copies that were taken of it, CatalogCopy.
+	LabelCatalog = "ringwright.dev/catalog"
+
+	// CatalogCurrent is the value of LabelCatalog on the catalog that is kept up to date.
+	CatalogCurrent = "current"
+
+	// CatalogCopy is the value of LabelCatalog on an immutable copy.
+	CatalogCopy = "copy"
 )
 
 // Annotations on published ConfigMaps.

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -33,6 +35,9 @@ func main() {
 	}
 }
 
+// maxCatalogCopies bounds what the copies take of etcd: each has up to 1 MiB.
+const maxCatalogCopies = 100
+
 type flags struct {
 	manager.Options
 	kubeconfig string
@@ -52,6 +57,9 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
 	set.IntVar(&f.Concurrency, "concurrency", 2, "how many HashRings are reconciled at a time, 1 to 64")
 	set.Uint64Var(&f.MaxPoints, "max-points", plan.MaxPoints, "how many points the rings have that are built at a time, together and each, 1 to "+strconv.Itoa(plan.MaxPoints)+"; a ring of more is refused")
+	set.StringVar(&f.CatalogNamespace, "catalog-namespace", podNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
+	set.IntVar(&f.CatalogCopies, "catalog-copies", 7, "how many immutable copies of the catalog are kept, 0 to "+strconv.Itoa(maxCatalogCopies))
+	set.DurationVar(&f.CatalogCopyInterval, "catalog-copy-interval", 24*time.Hour, "how old the newest copy is, at least 1m, before another one is taken of a catalog that has changed")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	if err := set.Parse(args); err != nil {
@@ -66,7 +74,25 @@ func parse(args []string) (flags, error) {
 	if f.MaxPoints < 1 || f.MaxPoints > plan.MaxPoints {
 		return f, fmt.Errorf("--max-points: %d is not within 1 to %d", f.MaxPoints, plan.MaxPoints)
 	}
+	if f.CatalogCopies < 0 || f.CatalogCopies > maxCatalogCopies {
+		return f, fmt.Errorf("--catalog-copies: %d is not within 0 to %d", f.CatalogCopies, maxCatalogCopies)
+	}
+	if f.CatalogCopyInterval < time.Minute {
+		return f, fmt.Errorf("--catalog-copy-interval: %v is less than 1m", f.CatalogCopyInterval)
+	}
 	return f, nil
+}
+
+// podNamespace returns the namespace that the operator runs in, "" where it runs in none.
+func podNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	namespace, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(namespace))
 }
 
 func run(ctx context.Context, args []string) error {

@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/catalog"
 	"github.com/ringwright/ringwright/internal/controller"
 	"github.com/ringwright/ringwright/internal/observe"
 	"github.com/ringwright/ringwright/internal/plan"
@@ -39,6 +40,9 @@ const LeaderElectionID = "ringwright-manager"
 
 // gracefulShutdown is how long running reconciles may take after a signal; the Deployment's grace period is longer.
 const gracefulShutdown = 20 * time.Second
+
+// CatalogDelay is how long changes are collected before the catalog is written.
+const CatalogDelay = 10 * time.Second
 
 // Options are what the flags of cmd/manager set.
 type Options struct {
@@ -59,6 +63,14 @@ type Options struct {
 	// MaxPoints is how many points the rings have that are built at a time, together and each; 0 is [plan.MaxPoints], which is
 	// the most.
 	MaxPoints uint64
+	// CatalogNamespace is where the catalog of all rings is, the namespace that the operator runs in; "" for none.
+	CatalogNamespace string
+	// CatalogDelay is how long changes are collected before the catalog is written; 0 is [CatalogDelay].
+	CatalogDelay time.Duration
+	// CatalogCopies is how many copies of the catalog are kept, 0 for none, and CatalogCopyInterval how old the newest is before
+	// the next is taken.
+	CatalogCopies       int
+	CatalogCopyInterval time.Duration
 	// SkipNameValidation allows several managers in one process, as tests have them.
 	SkipNameValidation bool
 }
@@ -146,6 +158,23 @@ func addControllers(mgr ctrl.Manager, o Options) error {
 	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), rings, mgr.GetEventRecorder("ringwright"), clock.RealClock{})
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
+	}
+	return addCatalog(mgr, o)
+}
+
+// addCatalog adds the catalog where there is a namespace for it.
+func addCatalog(mgr ctrl.Manager, o Options) error {
+	if o.CatalogNamespace == "" {
+		mgr.GetLogger().Info("There is no catalog: neither --catalog-namespace, nor POD_NAMESPACE, nor a service account says where it would be")
+		return nil
+	}
+	reconciler := controller.NewCatalogReconciler(
+		mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("ringwright"), clock.RealClock{}, controller.CatalogOptions{
+			Namespace: o.CatalogNamespace, Delay: cmp.Or(o.CatalogDelay, CatalogDelay),
+			Copies: catalog.Policy{Keep: o.CatalogCopies, Interval: o.CatalogCopyInterval},
+		})
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("setting up the catalog controller: %w", err)
 	}
 	return nil
 }

@@ -37,6 +37,16 @@ func objectAnnotations(r *v1alpha1.HashRing, name string) map[string]string {
 	return annotations
 }
 
+// place is where an object is written, and what it says of whose it is.
+type place struct {
+	namespace           string
+	labels, annotations map[string]string
+}
+
+func placeOf(r *v1alpha1.HashRing, name string) place {
+	return place{namespace: r.Namespace, labels: objectLabels(r), annotations: objectAnnotations(r, name)}
+}
+
 // holder says whose an object is, and whether its metadata is as it shall be.
 func holder(r *v1alpha1.HashRing, object metav1.Object) (plan.Holder, bool) {
 	owner, annotations := metav1.GetControllerOf(object), object.GetAnnotations()

@@ -20,7 +20,7 @@ import (
 // what keeps the routing file from naming a snapshot that is not there. A conflict means that seen is out of date.
 func (p *Publisher) Write(ctx context.Context, r *v1alpha1.HashRing, seen Seen, writes []plan.ConfigMap) error {
 	for _, cm := range writes {
-		if err := p.write(ctx, r, seen.objects[cm.Name], cm); err != nil {
+		if err := p.write(ctx, placeOf(r, cm.Name), seen.objects[cm.Name], cm); err != nil {
 			return fmt.Errorf("writing ConfigMap %s: %w", cm.Name, err)
 		}
 	}
@@ -40,9 +40,9 @@ func (p *Publisher) Delete(ctx context.Context, r *v1alpha1.HashRing, seen Seen,
 	return nil
 }
 
-func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1.ConfigMap, cm plan.ConfigMap) error {
+func (p *Publisher) write(ctx context.Context, at place, old *corev1.ConfigMap, cm plan.ConfigMap) error {
 	if old == nil {
-		claimed, err := p.claim(ctx, r, cm.Name)
+		claimed, err := p.claim(ctx, at, cm.Name)
 		if err != nil {
 			return err
 		}
@@ -52,33 +52,33 @@ func (p *Publisher) write(ctx context.Context, r *v1alpha1.HashRing, old *corev1
 	if taken := takeover(old, cm); taken != nil {
 		// Whoever added the entries owns them, so an apply without them leaves them there. Applying them with other values
 		// takes them over first; the apply below then drops them.
-		next, err := p.apply(ctx, r, *taken, version)
+		next, err := p.apply(ctx, at, *taken, version)
 		if err != nil {
 			return err
 		}
 		version = next
 	}
-	_, err := p.apply(ctx, r, cm, version)
+	_, err := p.apply(ctx, at, cm, version)
 	return err
 }
 
 // claim creates an empty ConfigMap that carries nothing but whose it is. An apply cannot tell a ConfigMap that it creates
 // from one that somebody else created a moment ago; a create can.
-func (p *Publisher) claim(ctx context.Context, r *v1alpha1.HashRing, name string) (*corev1.ConfigMap, error) {
+func (p *Publisher) claim(ctx context.Context, at place, name string) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: r.Namespace, Labels: objectLabels(r), Annotations: objectAnnotations(r, name),
+		Name: name, Namespace: at.namespace, Labels: at.labels, Annotations: at.annotations,
 	}}
 	err := p.Client.Create(ctx, cm, client.FieldOwner(v1alpha1.FieldManager))
 	return cm, err
 }
 
 // apply writes cm over the object at version and returns the version that it then has.
-func (p *Publisher) apply(ctx context.Context, r *v1alpha1.HashRing, cm plan.ConfigMap, version string) (string, error) {
-	configuration := applycorev1.ConfigMap(cm.Name, r.Namespace).
+func (p *Publisher) apply(ctx context.Context, at place, cm plan.ConfigMap, version string) (string, error) {
+	configuration := applycorev1.ConfigMap(cm.Name, at.namespace).
 		WithResourceVersion(version).
-		WithLabels(objectLabels(r)).
+		WithLabels(at.labels).
+		WithAnnotations(at.annotations).
 		WithAnnotations(cm.Annotations).
-		WithAnnotations(objectAnnotations(r, cm.Name)).
 		WithData(cm.Data).
 		WithBinaryData(cm.BinaryData)
 	err := p.Client.Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
