@@ -15,8 +15,8 @@ of Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
 files (a mounted volume, or what "build" wrote), or from a snapshot file. Only
-"rollback" and "release" write to the cluster: a field and an annotation of a
-HashRing.
+"rollback", "catalog restore" and "release" write to the cluster: a field and an
+annotation of a HashRing.
 
 Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
 2 the command line is wrong. "plan" and "diff" have those of kubectl diff: 0 nothing
@@ -85,6 +85,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newDiffCommand(streams),
 		newRollbackCommand(streams),
 		newReleaseCommand(streams),
+		newCatalogCommand(streams),
 		newVersionCommand(streams),
 	)
 	return root
