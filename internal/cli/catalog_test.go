@@ -4,14 +4,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/catalog"
@@ -110,6 +113,22 @@ func restoring(t *testing.T, active int64) (catalog.Catalog, []client.Object) {
 
 const trimmedDigest = "sha256:fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 
+// heedingDryRun does what the store of a test does not: an apply that is dry changes nothing.
+func heedingDryRun(store client.Client) client.Client {
+	return interceptor.NewClient(store.(client.WithWatch), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			options := client.ApplyOptions{}
+			for _, o := range opts {
+				o.ApplyToApply(&options)
+			}
+			if len(options.DryRun) > 0 {
+				return nil
+			}
+			return c.Apply(ctx, object, opts...)
+		},
+	})
+}
+
 func TestCatalogRestore(t *testing.T) {
 	for name, row := range map[string]struct {
 		active   int64
@@ -129,7 +148,7 @@ func TestCatalogRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content, objects := restoring(t, row.active)
 			content.Rings[1].Revision = row.revision
-			store := liveOf(t, append(objects, catalogIn(t, firstCopy, content))...).client
+			store := heedingDryRun(liveOf(t, append(objects, catalogIn(t, firstCopy, content))...).client)
 			var out bytes.Buffer
 			o := &catalogRestoreOptions{
 				streams: genericiooptions.IOStreams{Out: &out}, flags: &catalogFlags{namespace: defaultCatalogNamespace},

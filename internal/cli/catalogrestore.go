@@ -155,8 +155,8 @@ func (o *catalogRestoreOptions) restore(ctx context.Context, c client.Client, wa
 	case apierrors.IsNotFound(err):
 		err = errors.New("the HashRing does not exist: made again within its tombstone, it takes over what is left")
 	}
-	if err == nil && !o.dryRun {
-		err = pinRevision(ctx, c, now, result.Revision)
+	if err == nil {
+		err = o.pin(ctx, c, now, result.Revision)
 	}
 	switch {
 	case err != nil:
@@ -192,14 +192,18 @@ func keptRevisionOf(ctx context.Context, c client.Client, want catalog.Ring) (in
 	return newest, nil
 }
 
-// pinRevision sets spec.pinnedRevision. Where somebody else maintains it, it stays: GitOps would set it back.
-func pinRevision(ctx context.Context, c client.Client, ring *v1alpha1.HashRing, revision int64) error {
+// pin sets spec.pinnedRevision. Where somebody else maintains it, it stays: GitOps would set it back.
+func (o *catalogRestoreOptions) pin(ctx context.Context, c client.Client, ring *v1alpha1.HashRing, revision int64) error {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"pinnedRevision": revision}}}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(hashRingKind))
 	object.SetNamespace(ring.Namespace)
 	object.SetName(ring.Name)
 	object.SetUID(ring.UID) // What has been deleted meanwhile is not made again.
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), cliManager); err != nil {
+	options := []client.ApplyOption{cliManager}
+	if o.dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
 		return fmt.Errorf("setting spec.pinnedRevision: %w", err)
 	}
 	return nil

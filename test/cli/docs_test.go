@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,6 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/catalog"
+	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/testenv"
 	"github.com/ringwright/ringwright/internal/testenv/golden"
 )
@@ -38,6 +41,9 @@ var _ = Describe("docs/cli.md", func() {
 	})
 })
 
+// systemNamespace is where the plugin looks for the catalog.
+const systemNamespace = "ringwright-system"
+
 // prepareExamples changes into a directory with the manifests of the page, and publishes the one that lacks a backend and then the
 // first one, which it holds.
 func prepareExamples(ctx context.Context, page string) {
@@ -51,7 +57,8 @@ func prepareExamples(ctx context.Context, page string) {
 	} {
 		Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
 	}
-	stop := startOperator()
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}})).To(Succeed())
+	stop := startOperatorWith(manager.Options{CatalogNamespace: systemNamespace, CatalogDelay: 100 * time.Millisecond})
 	var ring *v1alpha1.HashRing
 	for i, name := range []string{"changed.yaml", "ring.yaml"} {
 		text, err := os.ReadFile(name)
@@ -65,6 +72,11 @@ func prepareExamples(ctx context.Context, page string) {
 		ring = settled(ctx, object.GetNamespace(), object.GetName())
 		Expect(ring.Status.Active.Revision).To(BeEquivalentTo(i + 1))
 	}
+	Eventually(func(g Gomega) {
+		cm := &corev1.ConfigMap{}
+		g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: catalog.Name}, cm)).To(Succeed())
+		g.Expect(cm.Data[catalog.FileName]).To(And(ContainSubstring(ring.Status.Active.Digest), ContainSubstring(`"RingPublished"`)))
+	}).Should(Succeed())
 	stop()
 	hold := []byte(`{"status":{"hold":{"reason":"SuddenLoss","since":"2026-12-01T09:00:00Z","token":"f8f0f7f3c9b5a1d2",
 		"backends":["10.0.0.1:8080","10.0.0.2:8080","10.0.0.3:8080"],"count":3}}}`)

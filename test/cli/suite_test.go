@@ -59,9 +59,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // startOperator starts an operator in this process and returns what stops it. Its permissions are no subject here.
 func startOperator() (stop func()) {
 	GinkgoHelper()
-	mgr, err := manager.New(controlPlane.Config(), manager.Options{
-		MetricsAddress: "0", ProbeAddress: "0", Concurrency: 1, SkipNameValidation: true,
-	})
+	return startOperatorWith(manager.Options{})
+}
+
+func startOperatorWith(options manager.Options) (stop func()) {
+	GinkgoHelper()
+	options.MetricsAddress, options.ProbeAddress, options.Concurrency, options.SkipNameValidation = "0", "0", 1, true
+	mgr, err := manager.New(controlPlane.Config(), options)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCatalogFlags(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "system")
+	f, err := parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.CatalogNamespace != "system" || f.CatalogCopies != 7 || f.CatalogCopyInterval != 24*time.Hour {
+		t.Errorf("the defaults are %q, %d, %v", f.CatalogNamespace, f.CatalogCopies, f.CatalogCopyInterval)
+	}
+	f, err = parse([]string{"--catalog-namespace", "other", "--catalog-copies", "100", "--catalog-copy-interval", "1m"})
+	if err != nil || f.CatalogNamespace != "other" || f.CatalogCopies != 100 || f.CatalogCopyInterval != time.Minute {
+		t.Errorf("got %q, %d, %v, %v", f.CatalogNamespace, f.CatalogCopies, f.CatalogCopyInterval, err)
+	}
+	for want, args := range map[string][]string{
+		"--catalog-copies: 101 is not within 0 to 100":    {"--catalog-copies", "101"},
+		"--catalog-copies: -1 is not within 0 to 100":     {"--catalog-copies", "-1"},
+		"--catalog-copy-interval: 59s is less than 1m":    {"--catalog-copy-interval", "59s"},
+		"invalid argument \"x\" for \"--catalog-copies\"": {"--catalog-copies", "x"},
+	} {
+		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// TestWithoutANamespace: on a developer's machine there is no catalog.
+func TestWithoutANamespace(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "")
+	f, err := parse(nil)
+	if err != nil || f.CatalogNamespace != "" {
+		t.Errorf("got %q, %v", f.CatalogNamespace, err)
+	}
+}
