@@ -137,11 +137,15 @@ func (o *operator) scrape(ctx context.Context) (map[string]*dto.MetricFamily, er
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// total adds up the gauges and counters of a family over all labels.
+// total adds up the gauges and counters of a family that are those of the HashRing controller.
 func total(family *dto.MetricFamily) float64 {
 	sum := 0.0
 	for _, metric := range family.GetMetric() {
-		sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "controller" && label.GetValue() == "hashring" {
+				sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+			}
+		}
 	}
 	return sum
 }
