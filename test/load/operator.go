@@ -70,7 +70,7 @@ func (l *load) startOperator(context.Context) error {
 	}
 	o := &operator{metrics: "http://" + metrics + "/metrics", log: log, done: make(chan error, 1)}
 	o.cmd = exec.Command(filepath.Join(l.dir, "manager"), "--kubeconfig="+kubeconfig, "--leader-elect",
-		"--leader-election-namespace="+systemNamespace, "--metrics-bind-address="+metrics, "--metrics-insecure", "--health-probe-bind-address=0")
+		"--leader-election-namespace="+systemNamespace, "--catalog-namespace="+systemNamespace, "--metrics-bind-address="+metrics, "--metrics-insecure", "--health-probe-bind-address=0")
 	o.cmd.Stderr = log
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches this program alone, which then stops things in order.
 	if err := o.cmd.Start(); err != nil {
