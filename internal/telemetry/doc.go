@@ -9,6 +9,6 @@
 // Guarantees:
 //
 //   - Only the replica that leads serves them, so that a sum over replicas counts each ring once.
-//   - At most 24 series for each HashRing, and a fixed number besides.
+//   - At most 22 series for each HashRing, and a fixed number besides.
 //   - A scrape asks the API server for nothing, and copies no spec.
 package telemetry

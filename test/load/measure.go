@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/plan"
 )
 
@@ -46,9 +48,14 @@ func (l *load) publishAll(ctx context.Context) error {
 	return l.operator.idle(ctx, l.rings)
 }
 
+// settle waits until what was coalesced is written, of rings and of the catalog.
+func (l *load) settle(ctx context.Context) error {
+	return pause(ctx, plan.DefaultMinInterval+manager.CatalogDelay)
+}
+
 // steady counts what the operator writes while nothing changes.
 func (l *load) steady(ctx context.Context) error {
-	if err := pause(ctx, plan.DefaultMinInterval); err != nil { // What was coalesced is published by then.
+	if err := l.settle(ctx); err != nil {
 		return err
 	}
 	before, err := l.cluster.writes()
@@ -176,7 +183,7 @@ func (c *churner) finish(ring int, note func()) {
 // restart stops the operator, starts it again, and waits until it has looked at every ring.
 func (l *load) restart(ctx context.Context) error {
 	l.say("restarting the operator")
-	if err := l.noteMemory(); err != nil {
+	if err := errors.Join(l.settle(ctx), l.noteMemory()); err != nil {
 		return err
 	}
 	if err := l.operator.stop(); err != nil {
@@ -193,6 +200,9 @@ func (l *load) restart(ctx context.Context) error {
 		return err
 	}
 	l.add(timed, "restart: seconds from the start of the program until every ring was looked at, at most", time.Since(started).Seconds(), maxRestartSeconds)
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	writes, err := l.countWrites()
 	l.add(exact, "restart: writes by the operator, at most", writes, 0)
 	return err

@@ -70,7 +70,7 @@ func (l *load) startOperator(context.Context) error {
 	}
 	o := &operator{metrics: "http://" + metrics + "/metrics", log: log, done: make(chan error, 1)}
 	o.cmd = exec.Command(filepath.Join(l.dir, "manager"), "--kubeconfig="+kubeconfig, "--leader-elect",
-		"--leader-election-namespace="+systemNamespace, "--metrics-bind-address="+metrics, "--metrics-insecure", "--health-probe-bind-address=0")
+		"--leader-election-namespace="+systemNamespace, "--catalog-namespace="+systemNamespace, "--metrics-bind-address="+metrics, "--metrics-insecure", "--health-probe-bind-address=0")
 	o.cmd.Stderr = log
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches this program alone, which then stops things in order.
 	if err := o.cmd.Start(); err != nil {
@@ -137,11 +137,15 @@ func (o *operator) scrape(ctx context.Context) (map[string]*dto.MetricFamily, er
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// total adds up the gauges and counters of a family over all labels.
+// total adds up the gauges and counters of a family that are those of the HashRing controller.
 func total(family *dto.MetricFamily) float64 {
 	sum := 0.0
 	for _, metric := range family.GetMetric() {
-		sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "controller" && label.GetValue() == "hashring" {
+				sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+			}
+		}
 	}
 	return sum
 }
