@@ -186,12 +186,12 @@ func TestPack(t *testing.T) {
 			t.Errorf("%d rings: it is not what was packed: %v", row.rings, err)
 		}
 	}
-	_, err := large(30000).Pack()
+	_, err := large(20000).Pack()
 	var tooLarge *catalog.TooLargeError
-	if !errors.As(err, &tooLarge) || tooLarge.Rings != 30000 || tooLarge.Packed <= catalog.MaxBytes {
-		t.Fatalf("30000 rings: %v", err)
+	if !errors.As(err, &tooLarge) || tooLarge.Rings != 20000 || tooLarge.Packed <= catalog.MaxBytes {
+		t.Fatalf("20000 rings: %v", err)
 	}
-	if !strings.Contains(err.Error(), "the catalog of 30000 rings and 0 tombstones has ") || !strings.HasSuffix(err.Error(), "and a ConfigMap takes 1048576") {
+	if !strings.Contains(err.Error(), "the catalog of 20000 rings and 0 tombstones has ") || !strings.HasSuffix(err.Error(), "and a ConfigMap takes 1048576") {
 		t.Error(err)
 	}
 }

@@ -111,10 +111,7 @@ func (c Catalog) Pack() (Payload, error) {
 // compress gives the same bytes for the same file: a gzip header without a name has no time either.
 func compress(file []byte) ([]byte, error) {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	w := gzip.NewWriter(&out)
 	if _, err := w.Write(file); err != nil {
 		return nil, err
 	}
