@@ -119,11 +119,11 @@ spec:
 		Entry("a member in a state that there is not", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
 			s.WithMembers(applyv1alpha1.MemberTransition().WithID("a").WithState("Sleeping").WithSince(metav1.NowMicro()))
 		}, `status.members[0].state: Unsupported value: "Sleeping"`),
-		Entry("4,097 members", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
-			for i := range 4097 {
+		Entry("8,193 members", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
+			for i := range 8193 {
 				s.WithMembers(applyv1alpha1.MemberTransition().WithID(fmt.Sprint(i)).WithState(v1alpha1.MemberJoining).WithSince(metav1.NowMicro()))
 			}
-		}, "status.members: Too many: 4097: must have at most 4096 items"),
+		}, "status.members: Too many: 8193: must have at most 8192 items"),
 		Entry("17 backends of a hold", func(s *applyv1alpha1.HashRingStatusApplyConfiguration) {
 			s.WithHold(applyv1alpha1.Hold().WithReason(v1alpha1.ReasonSuddenLoss).WithSince(metav1.Now()).WithBackends(make([]string, 17)...))
 		}, "status.hold.backends: Too many: 17: must have at most 16 items"),
