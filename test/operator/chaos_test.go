@@ -118,9 +118,9 @@ func (c *churned) expectReadable(ctx context.Context, generations map[string]int
 func (c *churned) expectFinal(ctx context.Context) {
 	GinkgoHelper()
 	for _, r := range c.all() {
-		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
 		Eventually(func() []string { return backendsOn(ctx, r) }).Should(HaveLen(14), r.Name)
-		got = settled(ctx, r, v1alpha1.ReasonRingPublished)
+		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
 		if r != c.sourced {
 			checkPublication(ctx, got)
 			continue
