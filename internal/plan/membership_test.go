@@ -580,6 +580,7 @@ func TestSourceIdentity(t *testing.T) {
 func TestWeights(t *testing.T) {
 	s := named()
 	s.BackendsFrom[0].Weight, s.BackendsFrom[0].WeightAnnotation = ptr.To(int32(3)), "example.com/weight"
+	s.Algorithm.PointsPerWeight = 1 // The largest weight is a million.
 	c := newCluster(t, s)
 	weigh := func(texts ...string) {
 		c.see(pods(len(texts)))
