@@ -91,7 +91,8 @@ func (c *chooser) choose() (*Desired, error) {
 // members decides who is on the ring, and whether that is held.
 func (c *chooser) members() (membership, error) {
 	m := c.planMembers(false)
-	hold, err := m.hold(c.ring.Spec)
+	revision, _ := lastPublished(c.ring.Status, c.seen)
+	hold, err := m.hold(c.ring.Spec, revision)
 	switch {
 	case err != nil:
 		return m, err
@@ -116,7 +117,7 @@ func (c *chooser) released() (membership, error) {
 	ring := *c.ring
 	ring.Spec = spec
 	m := planMembers(&ring, c.roster, c.base, c.composer.backend, c.now)
-	hold, err := m.hold(spec)
+	hold, err := m.hold(spec, 0)
 	if err == nil && hold != nil && hold.Reason != v1alpha1.ReasonSuddenLoss { // That is what was released.
 		c.decision.Hold = hold
 		m.backends = m.kept

@@ -146,6 +146,9 @@ func Decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 		return d
 	}
 	d.Desired = desired
+	if d.Hold != nil && d.Hold.Token != "" { // Backends that join make another revision of what is held.
+		d.Hold.Token = lossToken(d.Hold.Backends, d.Publication.Revision)
+	}
 	d.carryOut(r, seen, now)
 	return d
 }

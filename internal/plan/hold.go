@@ -41,8 +41,8 @@ type Hold struct {
 	Blocks bool
 }
 
-// hold returns what keeps the removals of m from being made, nil where nothing does.
-func (m membership) hold(spec v1alpha1.HashRingSpec) (*Hold, error) {
+// hold returns what keeps the removals of m from being made, nil where nothing does. Revision is the published one.
+func (m membership) hold(spec v1alpha1.HashRingSpec, revision int64) (*Hold, error) {
 	maxRemoved, err := parsePercent("spec.membership.maxRemoved", spec.Membership.MaxRemoved, DefaultMaxRemoved)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (m membership) hold(spec v1alpha1.HashRingSpec) (*Hold, error) {
 		}, nil
 	case m.losesTooMany(uint64(maxRemoved)):
 		return &Hold{
-			Reason: v1alpha1.ReasonSuddenLoss, Backends: m.lost, Blocks: m.removes, Token: lossToken(m.lost),
+			Reason: v1alpha1.ReasonSuddenLoss, Backends: m.lost, Blocks: m.removes, Token: lossToken(m.lost, revision),
 			Message: fmt.Sprintf("%d backends are gone, not ready or taken out of spec, and %d of %d are left, which is more than spec.membership.maxRemoved %s allows: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",
 				len(m.lost), m.left(), m.reference, percentOr(spec.Membership.MaxRemoved, DefaultMaxRemoved), listOf(m.lost)),
 		}, nil
@@ -72,9 +72,10 @@ func (m membership) losesTooMany(maxRemoved uint64) bool {
 	return uint64(m.left())*million < uint64(m.reference)*(million-maxRemoved) || uint64(m.undeclared)*million > uint64(m.placed)*maxRemoved
 }
 
-// lossToken names a set of lost backends, so that a release confirms it and no other.
-func lossToken(lost []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(lost, "\n")))
+// lossToken names the backends that a revision has lost, so that a release confirms that and no other loss: neither a larger one,
+// nor the same one after they had come back.
+func lossToken(lost []string, revision int64) string {
+	sum := sha256.Sum256([]byte(strconv.FormatInt(revision, 10) + "\n" + strings.Join(lost, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 

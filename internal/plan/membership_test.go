@@ -373,6 +373,12 @@ func TestRelease(t *testing.T) {
 	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
 	c.after(minute)
 	c.wantNumbers(2, c.ring.Status.Routing.Generation)
+	// They come back and are lost once more, which nobody has confirmed.
+	c.see(pods(10))
+	c.after(minute)
+	c.see(list)
+	c.after(minute)
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 backends")
 }
 
 // TestTwoRollouts: pods that others took the place of, and those that took theirs, are no loss.
