@@ -29,8 +29,10 @@ type Members struct {
 	// Clocks are the delays that run, Due those that are over: the status keeps these until the ring is published that they are
 	// for. Both are in the order of the identities.
 	Clocks, Due []v1alpha1.MemberTransition
-	// Reference is how many backends the ring had before it lost some.
-	Reference int
+	// Reference is how many backends the ring had before it lost some, After how many it will have.
+	Reference, After int
+	// Placed says that the desired ring has all of these members, so that whoever is due is on it, or off it.
+	Placed bool
 	// Next is when the first delay is over; the zero time where none runs.
 	Next time.Time
 	// PendingMoved is how many positions of the key space have another owner once all delays are over; nil where none runs, or
@@ -79,11 +81,17 @@ func (c *chooser) choose() (*Desired, error) {
 		return nil, err
 	}
 	if !c.base.exists() && c.roster.unread() {
-		return nil, refusef(v1alpha1.ReasonSourcesUnread, "the first ring waits for every source: %s", c.roster.problems[0].Message)
+		return nil, &Refusal{
+			Reason: v1alpha1.ReasonSourcesUnread, Waits: true, Message: "the first ring waits for every source: " + c.roster.problems[0].Message,
+		}
 	}
 	members, err := c.members()
 	if err != nil {
 		return nil, err
+	}
+	// Delays run on where the ring of these members is refused: it may be one that fits when they are over.
+	c.decision.Members = &Members{
+		Clocks: members.clocks, Due: members.due, Reference: members.reference, After: weighted(members.backends), Next: members.next,
 	}
 	return c.fromMembers(members)
 }
@@ -106,8 +114,21 @@ func (c *chooser) members() (membership, error) {
 		return c.released()
 	}
 	c.decision.Hold = hold
-	m.backends = m.kept
+	m.backends = c.heldBackends(m)
 	return m, nil
+}
+
+// heldBackends returns the members of a held ring: none is removed. Where that is not enough, because others were drained, the
+// published ring stays as it is.
+func (c *chooser) heldBackends(m membership) []ring.Backend {
+	if weighted(m.kept) >= minBackends(c.ring.Spec) {
+		return m.kept
+	}
+	backends := slices.Clone(c.base.backends())
+	for i := range backends {
+		backends[i].Features = c.base.featuresOf(backends[i], c.ring.Spec)
+	}
+	return backends
 }
 
 // released returns the members without those that are lost.
@@ -120,7 +141,7 @@ func (c *chooser) released() (membership, error) {
 	hold, err := m.hold(spec, 0)
 	if err == nil && hold != nil && hold.Reason != v1alpha1.ReasonSuddenLoss { // That is what was released.
 		c.decision.Hold = hold
-		m.backends = m.kept
+		m.backends = c.heldBackends(m)
 	}
 	return m, err
 }
@@ -143,9 +164,8 @@ func wasHeld(s v1alpha1.HashRingStatus) bool {
 
 // fromMembers returns the ring of members: under the published algorithm while a change of that waits.
 func (c *chooser) fromMembers(m membership) (*Desired, error) {
-	if least := minBackends(c.ring.Spec); !c.base.exists() && weighted(m.backends) > 0 && weighted(m.backends) < least {
-		return nil, refusef(v1alpha1.ReasonBelowMinimum, "%d backends of a weight above 0 are there, spec.membership.minBackends is %d",
-			weighted(m.backends), least)
+	if err := c.enoughToBegin(m); err != nil {
+		return nil, err
 	}
 	config := c.composer.config
 	waits := c.base.exists() && c.base.config.Algorithm != config.Algorithm && c.ring.Spec.ChangePolicy != v1alpha1.ChangeImmediate
@@ -157,17 +177,34 @@ func (c *chooser) fromMembers(m membership) (*Desired, error) {
 	if err != nil {
 		return nil, err
 	}
+	wanted := desired
 	desired, err = c.withinBudget(desired)
 	if err != nil {
 		return nil, err
 	}
-	c.describeMembers(m, desired, config)
+	c.decision.Members.Placed = c.decision.Hold == nil && desired == wanted
+	c.describePending(m, desired, config)
 	if waits {
 		if err := c.proposeAlgorithm(desired, m.backends); err != nil {
 			c.decision.Refusal = asRefusal(err) // What is published is kept up to date all the same.
 		}
 	}
 	return desired, nil
+}
+
+// enoughToBegin refuses a first ring of too few backends. Where they come from Services, they are likely to be on their way.
+func (c *chooser) enoughToBegin(m membership) error {
+	n, least := weighted(m.backends), minBackends(c.ring.Spec)
+	if c.base.exists() || n >= least {
+		return nil
+	}
+	refusal := &Refusal{Reason: v1alpha1.ReasonBelowMinimum, Waits: len(c.ring.Spec.BackendsFrom) > 0, Message: fmt.Sprintf(
+		"%d backends of a weight above 0 are there, spec.membership.minBackends is %d", n, least)}
+	if n == 0 {
+		refusal.Reason = v1alpha1.ReasonNoBackends
+		refusal.Message = fmt.Sprintf("%s: none of %d backends has a weight above 0", c.composer.field(), len(m.backends))
+	}
+	return refusal
 }
 
 // underPublished returns config with the algorithm of the published ring, and the views that are left of that.
@@ -211,10 +248,12 @@ func (c *chooser) withinBudget(desired *Desired) (*Desired, error) {
 	}
 	if limited && moved*million > uint64(limit)*ring.KeySpace {
 		c.decision.Candidate = &Candidate{Ring: desired.Ring, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
-		c.decision.Hold = &Hold{
-			Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
-			Message: fmt.Sprintf("the change would move %s of the key space, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
-				percentOf(moved), budget),
+		if c.decision.Hold == nil { // A loss is what somebody has to look at first.
+			c.decision.Hold = &Hold{
+				Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
+				Message: fmt.Sprintf("the change would move %s of the key space, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
+					percentOf(moved), budget),
+			}
 		}
 		return c.keep(c.seen.Published)
 	}
@@ -238,9 +277,8 @@ func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) err
 	return nil
 }
 
-// describeMembers says who waits, and what that will move.
-func (c *chooser) describeMembers(m membership, desired *Desired, config ring.Config) {
-	c.decision.Members = &Members{Clocks: m.clocks, Due: m.due, Reference: min(m.reference, weighted(m.backends)), Next: m.next}
+// describePending says what those who wait will move.
+func (c *chooser) describePending(m membership, desired *Desired, config ring.Config) {
 	if len(m.clocks) == 0 {
 		return
 	}
@@ -256,11 +294,14 @@ func (c *chooser) describeMembers(m membership, desired *Desired, config ring.Co
 
 // pinned returns the ring of spec.pinnedRevision.
 func (c *chooser) pinned() (*Desired, error) {
-	pinned := *c.ring.Spec.PinnedRevision
-	if c.seen.Pinned == nil {
+	pinned, record := *c.ring.Spec.PinnedRevision, c.seen.Pinned
+	if last, digest := lastPublished(c.ring.Status, c.seen); record == nil && last == pinned && c.seen.Published != nil && c.seen.Published.Digest == digest {
+		record = c.seen.Published // Its record is written again.
+	}
+	if record == nil {
 		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d is not kept; revisions that are: %s", pinned, c.kept())
 	}
-	desired, err := c.keep(c.seen.Pinned)
+	desired, err := c.keep(record)
 	if err != nil {
 		return nil, fmt.Errorf("building revision %d again: %w", pinned, err)
 	}
@@ -285,10 +326,11 @@ func (c *chooser) kept() string {
 	return strings.Join(list, ", ")
 }
 
-// lastGood returns the published ring where spec is refused and something of it was edited or deleted, so that it is
-// restored; nil where nothing has to be written, or nothing is left to write it from.
+// lastGood returns the published ring where spec is refused: what was edited or deleted is restored, and who is down, and where
+// backends are dialled, stays up to date. It is nil where there is none, or nothing is left to write it from.
 func (c *chooser) lastGood() *Desired {
-	if c.seen.Published == nil || c.ring.Status.Active == nil || c.decision.LastGoodIntact || c.seen.Published.Digest != c.ring.Status.Active.Digest {
+	_, digest := lastPublished(c.ring.Status, c.seen)
+	if c.seen.Published == nil || c.seen.Published.Digest != digest {
 		return nil
 	}
 	desired, err := c.keep(c.seen.Published)

@@ -56,16 +56,12 @@ func setConditions(s *v1alpha1.HashRingStatus, r *v1alpha1.HashRing, d Decision,
 	})
 }
 
-// setCauses sets the conditions that say what the ring follows. Without a decision they stay as they are.
+// setCauses sets the conditions that say what the ring follows. What was not decided stays as it is.
 func (c conditionSetter) setCauses(d Decision, decided bool) {
 	if !decided {
-		for _, kind := range []v1alpha1.ConditionType{v1alpha1.ConditionBackendsResolved, v1alpha1.ConditionHeld, v1alpha1.ConditionMigrationRequired} {
-			if known := meta.FindStatusCondition(*c.list, string(kind)); known != nil {
-				c.set(kind, known.Status, v1alpha1.ConditionReason(known.Reason), known.Message)
-			} else {
-				c.set(kind, metav1.ConditionUnknown, v1alpha1.ReasonPublishFailed, "the cluster could not be read or written yet")
-			}
-		}
+		c.keep(v1alpha1.ConditionBackendsResolved, metav1.ConditionUnknown, v1alpha1.ReasonPublishFailed, unread)
+		c.keep(v1alpha1.ConditionHeld, metav1.ConditionUnknown, v1alpha1.ReasonPublishFailed, unread)
+		c.keep(v1alpha1.ConditionMigrationRequired, metav1.ConditionUnknown, v1alpha1.ReasonPublishFailed, unread)
 		return
 	}
 	if len(d.Problems) > 0 {
@@ -73,16 +69,33 @@ func (c conditionSetter) setCauses(d Decision, decided bool) {
 	} else {
 		c.set(v1alpha1.ConditionBackendsResolved, metav1.ConditionTrue, v1alpha1.ReasonResolved, "every source of backends was read")
 	}
-	if d.Hold != nil {
+	switch {
+	case d.Hold != nil:
 		c.set(v1alpha1.ConditionHeld, metav1.ConditionTrue, d.Hold.Reason, d.Hold.Message)
-	} else {
-		c.set(v1alpha1.ConditionHeld, metav1.ConditionFalse, v1alpha1.ReasonNotHeld, "nothing keeps the ring from following spec and its sources")
+	case d.holdUnknown():
+		c.keep(v1alpha1.ConditionHeld, metav1.ConditionFalse, v1alpha1.ReasonNotHeld, free)
+	default:
+		c.set(v1alpha1.ConditionHeld, metav1.ConditionFalse, v1alpha1.ReasonNotHeld, free)
 	}
 	if d.Candidate != nil {
 		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, d.Candidate.Reason, candidateOf(d.Candidate))
 	} else {
 		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate, "nothing waits")
 	}
+}
+
+// The messages of conditions that say that nothing is known, or nothing the matter.
+const (
+	unread = "the cluster could not be read or written yet"
+	free   = "nothing keeps the ring from following spec and its sources"
+)
+
+// keep leaves a condition as it is, but for its generation. One that is not there yet is set.
+func (c conditionSetter) keep(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.ConditionReason, message string) {
+	if known := meta.FindStatusCondition(*c.list, string(kind)); known != nil {
+		status, reason, message = known.Status, v1alpha1.ConditionReason(known.Reason), known.Message
+	}
+	c.set(kind, status, reason, message)
 }
 
 // problemsOf names the first problems.
@@ -127,9 +140,8 @@ func verdict(last v1alpha1.HashRingStatus, d Decision, failure error) conditions
 			message: fmt.Sprintf("%v; it is tried again", failure),
 		}
 	case d.Refusal != nil:
-		waits := d.Refusal.Reason == v1alpha1.ReasonSourcesUnread
 		return conditions{
-			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, stalled: !waits, reconciling: waits, reason: d.Refusal.Reason,
+			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, stalled: !d.Refusal.Waits, reconciling: d.Refusal.Waits, reason: d.Refusal.Reason,
 			message: d.Refusal.Message + "; " + lastGood(last, d),
 		}
 	case d.Wait > 0:

@@ -49,14 +49,12 @@ func (m membership) hold(spec v1alpha1.HashRingSpec, revision int64) (*Hold, err
 	}
 	minimum, left := minBackends(spec), weighted(m.backends)
 	switch {
-	case len(m.lost) == 0:
-		return nil, nil
-	case left < minimum:
+	case left < minimum && left < m.placed:
 		return &Hold{
 			Reason: v1alpha1.ReasonBelowMinimum, Backends: m.lost, Blocks: true,
-			Message: fmt.Sprintf("%d backends of a weight above 0 would be left, spec.membership.minBackends is %d: none is removed until others join or come back", left, minimum),
+			Message: fmt.Sprintf("%d backends of a weight above 0 would be left, spec.membership.minBackends is %d: none is removed or drained until others join or come back", left, minimum),
 		}, nil
-	case m.losesTooMany(uint64(maxRemoved)):
+	case len(m.lost) > 0 && m.losesTooMany(uint64(maxRemoved)):
 		return &Hold{
 			Reason: v1alpha1.ReasonSuddenLoss, Backends: m.lost, Blocks: m.removes, Token: lossToken(m.lost, revision),
 			Message: fmt.Sprintf("%d backends are gone, not ready or taken out of spec, and %d of %d are left, which is more than spec.membership.maxRemoved %s allows: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",

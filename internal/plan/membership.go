@@ -32,7 +32,7 @@ type membership struct {
 	clocks, due []v1alpha1.MemberTransition
 	// next is when the first of them is over; the zero time where none runs.
 	next time.Time
-	// lost are the backends with a weight on the published ring that are gone, do not serve or are no longer declared, sorted;
+	// lost are the backends with a weight, there and on the published ring, that are gone, do not serve or are no longer declared, sorted;
 	// undeclared is how many of them are the latter.
 	lost       []string
 	undeclared int
@@ -135,10 +135,10 @@ func (p *memberPlanner) present(m *member) {
 		b.Weight = published.Weight
 	}
 	switch {
-	case m.declared || placed && m.health == ready:
+	case m.declared, placed && (m.health == ready || p.roster.unread()):
 		p.stays(b)
 	case placed:
-		p.leaves(b, published.Weight > 0)
+		p.leaves(b, published.Weight > 0 && b.Weight > 0) // One that is drained at the same time is no loss.
 	case m.health == ready && !m.unknown:
 		p.joins(b)
 	}

@@ -24,6 +24,8 @@ type Refusal struct {
 	Reason v1alpha1.ConditionReason
 	// Message names the field, the value and the limit.
 	Message string
+	// Waits says that it is likely to end without anybody's help.
+	Waits bool
 }
 
 // Error returns the message.

@@ -41,7 +41,7 @@ func Status(r *v1alpha1.HashRing, d Decision, failure error, now time.Time) v1al
 		describe(&s, d, now)
 	}
 	if d.decided(failure) {
-		describeMembers(&s, r.Status, d, failure == nil && d.Wait == 0 && d.Hold == nil, now)
+		describeMembers(&s, r.Status, d, failure == nil && d.Wait == 0, now)
 	}
 	setConditions(&s, r, d, failure, now)
 	return s
@@ -52,10 +52,15 @@ func (d Decision) decided(failure error) bool {
 	return failure == nil || d.Desired != nil || d.Refusal != nil
 }
 
-// describeMembers fills in who waits, what is held and what the candidate is. Where the ring of the decision was not carried out, whoever
-// is due waits on.
+// holdUnknown says that spec was refused before anybody could look whether something is held: what was held then still is.
+func (d Decision) holdUnknown() bool { return d.Refusal != nil && d.Members == nil && d.Hold == nil }
+
+// describeMembers fills in who waits, what is held and what the candidate is. Where the ring of the decision was not carried out, or
+// has not all of the members, whoever is due waits on.
 func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d Decision, carriedOut bool, now time.Time) {
-	s.Hold = d.Hold.status(last.Hold, now)
+	if !d.holdUnknown() {
+		s.Hold = d.Hold.status(last.Hold, now)
+	}
 	s.Candidate, s.Pending = describeCandidate(d), nil
 	if s.Backends != nil && d.Desired != nil {
 		s.Backends.Down = int32(len(d.Desired.Down))
@@ -67,6 +72,7 @@ func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d
 		}
 		return
 	}
+	carriedOut = carriedOut && m.Placed
 	s.Members = m.Clocks
 	if !carriedOut && len(m.Due) > 0 {
 		s.Members = sorted(slices.Concat(m.Clocks, m.Due))
@@ -74,6 +80,9 @@ func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d
 	if s.Backends != nil {
 		s.Backends.Joining, s.Backends.Leaving = count(s.Members, v1alpha1.MemberJoining), count(s.Members, v1alpha1.MemberLeaving)
 		s.Backends.Reference = int32(m.Reference)
+		if carriedOut { // What was removed is no part of what a later loss is measured against.
+			s.Backends.Reference = int32(min(m.Reference, m.After))
+		}
 	}
 	if m.PendingMoved != nil {
 		s.Pending = &v1alpha1.PendingChange{Movement: percentOf(*m.PendingMoved), NextAt: metav1.NewTime(m.Next.Truncate(time.Second))}
