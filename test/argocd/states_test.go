@@ -66,6 +66,13 @@ func refused(reason v1alpha1.ConditionReason) plan.Decision {
 	return plan.Decision{Refusal: &plan.Refusal{Reason: reason, Message: "what is wrong"}}
 }
 
+// sourced is the decision for a ring of a Service without pods; nil for one that does not exist.
+func sourced(service *plan.Service) plan.Decision {
+	r := newRing()
+	r.Spec.Backends, r.Spec.BackendsFrom = nil, []v1alpha1.BackendSource{{Service: v1alpha1.ServicePort{Name: "cache"}}}
+	return plan.Decide(r, plan.Afresh{}, plan.Observation{Sources: []plan.BackendSource{{Service: service}}}, time.Unix(1_800_000_000, 0))
+}
+
 // states are all states.
 func states(t *testing.T) []state {
 	t.Helper()
@@ -82,10 +89,10 @@ func states(t *testing.T) []state {
 		s := decided(t, "refused for "+string(reason), refused(reason), nil)
 		list = append(list, s.as(reason, "Degraded", "Failed", string(reason)+": what is wrong; no ring has been published yet"))
 	}
-	unread := refused(v1alpha1.ReasonSourcesUnread)
-	unread.Problems = []plan.Problem{{Reason: v1alpha1.ReasonServiceNotFound, Message: "there is no Service cache", Unread: true}}
 	return append(append(list,
-		decided(t, "the first ring waits", unread, nil).as(v1alpha1.ReasonSourcesUnread, "Progressing", "InProgress", "SourcesUnread: "),
+		decided(t, "the first ring waits for a Service", sourced(nil), nil).as(v1alpha1.ReasonSourcesUnread, "Progressing", "InProgress", "SourcesUnread: "),
+		decided(t, "the first ring waits for pods", sourced(&plan.Service{Ports: []plan.Port{{Number: 80}}}), nil).
+			as(v1alpha1.ReasonNoBackends, "Progressing", "InProgress", "NoBackends: "),
 		decided(t, "a write failed", published(t), errors.New("connection refused")).
 			as(v1alpha1.ReasonPublishFailed, "Progressing", "InProgress", "PublishFailed: connection refused; it is tried again"),
 		decided(t, "the cluster cannot be read", plan.Decision{}, errors.New("connection refused")).

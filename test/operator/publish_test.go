@@ -225,11 +225,6 @@ var _ = Describe("publication", func() {
 			reason v1alpha1.ConditionReason
 			want   string
 		}{
-			{"all drained", func(r *v1alpha1.HashRing) {
-				for i := range r.Spec.Backends {
-					r.Spec.Backends[i].Weight = ptr.To(int32(0))
-				}
-			}, v1alpha1.ReasonNoBackends, "none of 3 backends"},
 			{"one identity twice", func(r *v1alpha1.HashRing) {
 				r.Spec.Backends = backends(3)
 				r.Spec.Backends[2].Address = r.Spec.Backends[0].Address
@@ -249,6 +244,15 @@ var _ = Describe("publication", func() {
 				Expect(cm.ResourceVersion).To(Equal(before[part].ResourceVersion), "%s was written", part)
 			}
 		}
+		By("all drained, which is held")
+		edit(ctx, r, func(r *v1alpha1.HashRing) {
+			r.Spec.Backends = backends(3)
+			for i := range r.Spec.Backends {
+				r.Spec.Backends[i].Weight = ptr.To(int32(0))
+			}
+		})
+		Expect(readyMessage(settled(ctx, r, v1alpha1.ReasonBelowMinimum))).To(ContainSubstring("revision 1 is published"))
+		Expect(getConfigMap(ctx, r.Namespace, "lastgood-a").ResourceVersion).To(Equal(before["a"].ResourceVersion))
 		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(5) })
 		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
 		Expect(meta.FindStatusCondition(got.Status.Conditions, string(v1alpha1.ConditionStalled))).To(BeNil())
