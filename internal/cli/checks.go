@@ -177,7 +177,7 @@ func (v *verification) checkStatus() {
 		v.report.skip(subject, active, "there is no routing.json that can be read")
 		return
 	}
-	v.report.check(subject, "what spec asks for is published", v.cluster.unpublished())
+	v.report.check(subject, "what is to be published is", v.cluster.unpublished())
 	v.report.equal(subject, "its UID is that of routing.json", string(v.cluster.ring.UID), v.file.UID)
 	if status.Active == nil || status.Routing == nil {
 		v.report.check(subject, active, errors.New("the status names no published ring"))
