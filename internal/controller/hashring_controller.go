@@ -48,6 +48,7 @@ type HashRingReconciler struct {
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 	pods      podWatch
 	reports   reportPacer
+	published publications
 }
 
 // NewHashRingReconciler returns a reconciler that reads from c, whose ConfigMaps are cached as [publish.CacheOptions] says,
@@ -143,7 +144,7 @@ func (r *HashRingReconciler) advance(ctx context.Context, ring *v1alpha1.HashRin
 		return out
 	}
 	out.decision = plan.Decide(ring, r.Rings, seen.Observation, out.now)
-	out.failure = r.write(ctx, ring, seen, out.decision)
+	out.failure = r.write(ctx, ring, seen, out)
 	var taken *publish.TakenError
 	if errors.As(out.failure, &taken) {
 		out.decision, out.failure = plan.Decision{
@@ -171,13 +172,15 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 	seen, err := r.Publisher.Observe(ctx, ring)
 	if err == nil {
 		seen.Sources, err = r.Reader.Sources(ctx, ring)
+		seen.PublishedAt = r.published.at(ring.UID)
 	}
 	return seen, err
 }
 
 // write carries a decision out: whose everything is, then what the ring can be built from again, then the ring, and when that is
 // published, the records of rings that nobody will go back to are deleted.
-func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing, seen publish.Seen, d plan.Decision) error {
+func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing, seen publish.Seen, out outcome) error {
+	d := out.decision
 	if err := r.Publisher.Adopt(ctx, ring, seen); err != nil {
 		return err
 	}
@@ -188,6 +191,9 @@ func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing,
 	}
 	if err := r.Publisher.Write(ctx, ring, seen, d.Writes); err != nil {
 		return err
+	}
+	if len(d.Writes) > 0 && d.Wait == 0 && !d.Restores {
+		r.published.note(ring.UID, out.now)
 	}
 	if len(d.Deletes) > 0 {
 		log.FromContext(ctx).Info("Deleting chunks that spec no longer asks for", "configMaps", d.Deletes)

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -69,4 +70,32 @@ func lasting(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
 		s.Backends = &counts
 	}
 	return s
+}
+
+// maxMinInterval is the largest spec.publication.minInterval that the schema takes.
+const maxMinInterval = time.Hour
+
+// publications remembers when each HashRing was published last. The status says so too, but can be behind in the cache when the
+// next look comes at once. The zero value knows of none. It is safe for concurrent use.
+type publications struct {
+	mu   sync.Mutex
+	last map[types.UID]time.Time
+}
+
+// at returns when a HashRing was published last; the zero time where that is not known.
+func (p *publications) at(uid types.UID) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last[uid]
+}
+
+// note remembers a publication, and forgets those that no minInterval is long enough for.
+func (p *publications) note(uid types.UID, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = map[types.UID]time.Time{}
+	}
+	maps.DeleteFunc(p.last, func(_ types.UID, at time.Time) bool { return now.Sub(at) >= maxMinInterval })
+	p.last[uid] = now
 }

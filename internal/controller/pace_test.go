@@ -51,3 +51,21 @@ func TestReportPacer(t *testing.T) {
 		t.Errorf("%d rings are remembered, not the one that was written within the second", len(p.last))
 	}
 }
+
+// TestPublications: a publication is remembered for as long as the longest minInterval.
+func TestPublications(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var p publications
+	if got := p.at("1"); !got.IsZero() {
+		t.Errorf("nothing was published at %s", got)
+	}
+	p.note("1", now)
+	p.note("2", now.Add(maxMinInterval-1))
+	if got := p.at("1"); got != now {
+		t.Errorf("1 was published at %s", got)
+	}
+	p.note("3", now.Add(maxMinInterval))
+	if got := p.at("1"); !got.IsZero() || len(p.last) != 2 {
+		t.Errorf("1 is remembered for longer than any minInterval: %v", p.last)
+	}
+}

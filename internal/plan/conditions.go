@@ -171,6 +171,8 @@ func lastGood(s v1alpha1.HashRingStatus, d Decision) string {
 		return "no ring has been published yet"
 	case d.LastGoodIntact:
 		return fmt.Sprintf("revision %d stays published", s.Active.Revision)
+	case d.Wait > 0:
+		return fmt.Sprintf("a newer one than revision %d is published, and the status follows", s.Active.Revision)
 	case d.Desired != nil:
 		return fmt.Sprintf("revision %d had been edited or deleted and was restored", s.Active.Revision)
 	default:

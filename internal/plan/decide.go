@@ -74,6 +74,8 @@ type Observation struct {
 	Pinned *Published
 	// Sources are what was seen of spec.backendsFrom, in the same order.
 	Sources []BackendSource
+	// PublishedAt is when this process published last; the zero time where it has not. The status can be behind.
+	PublishedAt time.Time
 }
 
 func (o Observation) all() []Object {
@@ -167,7 +169,9 @@ func (d *Decision) carryOut(r *v1alpha1.HashRing, seen Observation, now time.Tim
 	case len(d.Writes) == 0:
 		d.Deletes = leftovers(d.Publication, seen)
 	case !old && d.LastGoodIntact:
-		d.Wait = wait(r, now)
+		d.Wait = max(wait(r, r.Status.Active.PublishedAt.Time, now), wait(r, seen.PublishedAt, now))
+	case !old && unedited(r, seen): // The status is behind, or what is seen is. It is newer, or will be, and as it was published.
+		d.Wait = wait(r, seen.PublishedAt, now)
 	}
 	if d.Wait > 0 {
 		d.Record, d.Outdated = nil, nil
@@ -206,8 +210,8 @@ func leftovers(p *Publication, seen Observation) []string {
 
 // wait returns how long a publication has to wait for the one before it to be minInterval old. A publication in the
 // future was made by a clock that is ahead: nothing is known of its age, and nobody shall wait for that clock.
-func wait(r *v1alpha1.HashRing, now time.Time) time.Duration {
-	age, interval := now.Sub(r.Status.Active.PublishedAt.Time), minInterval(r.Spec)
+func wait(r *v1alpha1.HashRing, last, now time.Time) time.Duration {
+	age, interval := now.Sub(last), minInterval(r.Spec)
 	if age < 0 || age >= interval {
 		return 0
 	}
@@ -329,6 +333,14 @@ func lastGoodIntact(r *v1alpha1.HashRing, seen Observation) bool {
 		}
 	}
 	return true
+}
+
+// unedited says that nobody has edited or deleted what is published, whatever the status knows of it.
+func unedited(r *v1alpha1.HashRing, seen Observation) bool {
+	return r.Status.Active != nil && !slices.ContainsFunc(append(activeChunks(r), RoutingName(r.Name)), func(name string) bool {
+		o := seen.find(name)
+		return o.Holder != Ours || !o.intact()
+	})
 }
 
 // published says that p is what the status says was published.
