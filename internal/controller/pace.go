@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
 
-// reportInterval is the least time between two writes of a status that differ in nothing but which backends are meant:
-// endpoints can come and go a thousand times a second.
+// reportInterval is the least time between two writes of a status that differ in nothing but which backends are meant, and whether
+// a ring of them waits for minInterval: endpoints can come and go a thousand times a second.
 const reportInterval = time.Second
 
 // reportPacer keeps such writes apart. It remembers when it last wrote, and no decision depends on that: after a restart the
@@ -57,19 +58,37 @@ func (p *reportPacer) wrote(ring *v1alpha1.HashRing, now time.Time) {
 // lasting returns a status without what changes with every endpoint. It shares what is the same.
 func lasting(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
 	s.Members, s.Pending = nil, nil
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return follows(c, s.Hold) })
+	for i := range s.Conditions {
+		s.Conditions[i].Message, s.Conditions[i].LastTransitionTime = "", metav1.Time{}
+	}
 	if s.Hold != nil {
 		s.Hold = &v1alpha1.Hold{Reason: s.Hold.Reason}
 	}
-	s.Conditions = slices.Clone(s.Conditions)
-	for i := range s.Conditions {
-		s.Conditions[i].Message = ""
+	if s.Candidate != nil {
+		s.Candidate = &v1alpha1.CandidateRing{Reason: s.Candidate.Reason}
 	}
 	if s.Backends != nil {
 		counts := *s.Backends
-		counts.Down, counts.Joining, counts.Leaving = 0, 0, 0
+		counts.Down, counts.Joining, counts.Leaving, counts.Reference = 0, 0, 0, 0
 		s.Backends = &counts
 	}
 	return s
+}
+
+// follows says that a condition only sums up what the rest of the status says too, and whether a ring waits for minInterval.
+func follows(c metav1.Condition, hold *v1alpha1.Hold) bool {
+	switch v1alpha1.ConditionType(c.Type) {
+	case v1alpha1.ConditionReady, v1alpha1.ConditionPublished, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled:
+	default:
+		return false
+	}
+	switch reason := v1alpha1.ConditionReason(c.Reason); reason {
+	case v1alpha1.ReasonRingPublished, v1alpha1.ReasonCoalescing, v1alpha1.ReasonCandidateWaiting:
+		return true
+	default:
+		return hold != nil && hold.Reason == reason
+	}
 }
 
 // maxMinInterval is the largest spec.publication.minInterval that the schema takes.

@@ -52,6 +52,80 @@ func TestReportPacer(t *testing.T) {
 	}
 }
 
+// TestReportPacerChanges: what waits, and what is written at once however soon it comes.
+func TestReportPacerChanges(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	conditions := func(ready, published string, more ...metav1.Condition) []metav1.Condition {
+		return append([]metav1.Condition{
+			{Type: "Ready", Status: "True", Reason: ready}, {Type: "Published", Status: "True", Reason: published},
+			{Type: "Held", Status: "False", Reason: "NotHeld"},
+		}, more...)
+	}
+	coalescing := func(s *v1alpha1.HashRingStatus) {
+		s.Conditions = conditions("Coalescing", "Coalescing", metav1.Condition{Type: "Reconciling", Status: "True", Reason: "Coalescing"})
+		s.Conditions[1].Status, s.Conditions[1].LastTransitionTime = "False", metav1.NewTime(now.Add(time.Hour))
+	}
+	for name, test := range map[string]struct {
+		waits  bool
+		change func(*v1alpha1.HashRingStatus)
+	}{
+		"reference":            {true, func(s *v1alpha1.HashRingStatus) { s.Backends.Reference++ }},
+		"another candidate":    {true, func(s *v1alpha1.HashRingStatus) { s.Candidate.Digest, s.Candidate.Movement = "b", "2.00%" }},
+		"coalescing":           {true, coalescing},
+		"another reason":       {false, func(s *v1alpha1.HashRingStatus) { s.Candidate.Reason = v1alpha1.ReasonMovementBudget }},
+		"no candidate":         {false, func(s *v1alpha1.HashRingStatus) { s.Candidate = nil }},
+		"a revision":           {false, func(s *v1alpha1.HashRingStatus) { s.Active.Revision++ }},
+		"a digest":             {false, func(s *v1alpha1.HashRingStatus) { s.Active.Digest = "x" }},
+		"a routing generation": {false, func(s *v1alpha1.HashRingStatus) { s.Routing.Generation++ }},
+		"a generation":         {false, func(s *v1alpha1.HashRingStatus) { coalescing(s); s.ObservedGeneration++ }},
+		"a hold":               {false, func(s *v1alpha1.HashRingStatus) { s.Hold = &v1alpha1.Hold{Reason: v1alpha1.ReasonSuddenLoss} }},
+		"a failure":            {false, func(s *v1alpha1.HashRingStatus) { s.Conditions = conditions("PublishFailed", "PublishFailed") }},
+		"a refusal":            {false, func(s *v1alpha1.HashRingStatus) { s.Conditions = conditions("InvalidSpec", "InvalidSpec") }},
+		"a refusal like a hold": {false, func(s *v1alpha1.HashRingStatus) {
+			s.Conditions = conditions("BelowMinimum", "BelowMinimum")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ring := &v1alpha1.HashRing{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Status: v1alpha1.HashRingStatus{
+				ObservedGeneration: 1, Conditions: conditions("RingPublished", "RingPublished"),
+				Active: &v1alpha1.ActiveRing{Revision: 1, Digest: "a"}, Routing: &v1alpha1.Routing{Generation: 1},
+				Backends:  &v1alpha1.BackendCounts{Total: 10, Reference: 10},
+				Candidate: &v1alpha1.CandidateRing{Digest: "a", Movement: "1.00%", Reason: v1alpha1.ReasonAlgorithmChanged},
+			}}
+			var p reportPacer
+			p.wrote(ring, now)
+			next := *ring.Status.DeepCopy()
+			test.change(&next)
+			if got := p.wait(ring, next, now.Add(time.Millisecond)) > 0; got != test.waits {
+				t.Errorf("it waits: %t, want %t", got, test.waits)
+			}
+		})
+	}
+}
+
+// TestReportPacerHeld: under one hold, whether a change of routing.json waits is nothing that is written at once.
+func TestReportPacerHeld(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ring := &v1alpha1.HashRing{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	ring.Status.Hold = &v1alpha1.Hold{Reason: v1alpha1.ReasonSuddenLoss, Count: 6}
+	ring.Status.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: "False", Reason: "SuddenLoss"}, {Type: "Stalled", Status: "True", Reason: "SuddenLoss"},
+	}
+	next := *ring.Status.DeepCopy()
+	next.Conditions = []metav1.Condition{
+		{Type: "Ready", Status: "True", Reason: "Coalescing"}, {Type: "Reconciling", Status: "True", Reason: "Coalescing"},
+	}
+	var p reportPacer
+	p.wrote(ring, now)
+	if p.wait(ring, next, now.Add(time.Millisecond)) == 0 {
+		t.Error("coalescing under a hold does not wait")
+	}
+	next.Hold = nil
+	if p.wait(ring, next, now.Add(time.Millisecond)) > 0 {
+		t.Error("the end of a hold waits")
+	}
+}
+
 // TestPublications: a publication is remembered for as long as the longest minInterval.
 func TestPublications(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
