@@ -62,6 +62,10 @@ type chooser struct {
 // published or kept up to date: then there is a refusal.
 func choose(d *Decision, r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) *Desired {
 	c := &chooser{ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published), last: lastAddresses(seen)}
+	if c.base.exists() && c.base.config.Identity != identities[r.Spec.Identity] {
+		// A HashRing of this name was deleted and made again. The same backends have other names there: nothing can be compared.
+		c.base, c.seen.Published = nil, nil
+	}
 	c.roster = takeRoster(r.Spec, seen.Sources)
 	d.Problems = c.roster.problems
 	desired, err := c.choose()
@@ -300,6 +304,10 @@ func (c *chooser) pinned() (*Desired, error) {
 	}
 	if record == nil {
 		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d is not kept; revisions that are: %s", pinned, c.kept())
+	}
+	if config, err := ring.ReadConfig(record.Recipe); err == nil && config.Identity != identities[c.ring.Spec.Identity] {
+		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d was published with another identity than spec.identity %s",
+			pinned, c.ring.Spec.Identity)
 	}
 	desired, err := c.keep(record)
 	if err != nil {

@@ -126,6 +126,11 @@ type composer struct {
 	selectors []labels.Selector
 }
 
+// identities translates spec.identity into the terms of the engine.
+var identities = map[v1alpha1.Identity]ring.Identity{
+	v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
+}
+
 func newComposer(spec v1alpha1.HashRingSpec) (*composer, error) {
 	algorithm, err := algorithm(spec.Algorithm)
 	if err != nil {
@@ -138,9 +143,7 @@ func newComposer(spec v1alpha1.HashRingSpec) (*composer, error) {
 	c := &composer{spec: spec, config: ring.Config{
 		Algorithm: algorithm,
 		Views:     views,
-		Identity: map[v1alpha1.Identity]ring.Identity{
-			v1alpha1.IdentityAddress: ring.IdentityAddress, v1alpha1.IdentityNGINX: ring.IdentityNGINX, v1alpha1.IdentityName: ring.IdentityName,
-		}[spec.Identity],
+		Identity:  identities[spec.Identity],
 		MaxPoints: maxPoints(algorithm.Version),
 	}}
 	if c.selectors, err = selectors(spec.Features); err != nil {
