@@ -90,7 +90,7 @@ type ActiveRing struct {
 	Algorithm ActiveAlgorithm `json:"algorithm"`
 
 	// movement is the part of the key space that has another owner than on the ring that was published before, in percent with
-	// two decimals, such as "7.31%". It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
+	// two decimals, such as "7.31%", in the view of all backends. It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
 	// points together.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -186,7 +186,7 @@ type CandidateRing struct {
 	Algorithm ActiveAlgorithm `json:"algorithm"`
 
 	// movement is the part of the key space that has another owner than on the published ring, in percent with two decimals,
-	// such as "7.31%". It is exact: arc lengths, not samples.
+	// such as "7.31%", in the view of all backends. It is exact: arc lengths, not samples.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Movement string `json:"movement"`
@@ -212,7 +212,8 @@ type CandidateRing struct {
 
 // PendingChange is what waits for the delays of membership.
 type PendingChange struct {
-	// movement is the part of the key space that has another owner once all of them are over, in percent with two decimals.
+	// movement is the part of the key space that has another owner once all of them are over, in percent with two decimals, in the
+	// view of all backends.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Movement string `json:"movement"`

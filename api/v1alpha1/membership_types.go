@@ -146,9 +146,10 @@ type Membership struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$') && double(self.replace('%', '')) <= 100.0`,messageExpression="'maxRemoved must be a percentage from 0% to 100% with at most 4 decimals, such as 50%; got ' + self"
 	MaxRemoved string `json:"maxRemoved,omitempty"`
 
-	// maxMovement is the part of the key space that one change of backends or views may move, "0%" to "100%" with at most 4
-	// decimals; absent, any. A change that moves more becomes the candidate, and condition Held has reason MovementBudget: a
-	// higher maxMovement, or changePolicy Immediate, lets it through.
+	// maxMovement is the part of the key space that one change of backends, features or views may move, "0%" to "100%" with at most 4
+	// decimals; absent, any. What counts is the view that moves most: that of all backends, of each feature that both rings have, and
+	// under V3 each declared view of such features. A change that moves more becomes the candidate, and condition Held has reason
+	// MovementBudget and names the view: a higher maxMovement, or changePolicy Immediate, lets it through.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0|[1-9][0-9]{0,2})([.][0-9]{1,4})?%$') && double(self.replace('%', '')) <= 100.0`,messageExpression="'maxMovement must be a percentage from 0% to 100% with at most 4 decimals, such as 5%; got ' + self"

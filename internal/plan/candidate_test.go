@@ -158,6 +158,65 @@ func TestMaxMovement(t *testing.T) {
 	}
 }
 
+// TestMaxMovementOfViews: a change that moves nothing but keys of the readers of one feature, or of one view, counts.
+func TestMaxMovementOfViews(t *testing.T) {
+	trimmed := func(s *v1alpha1.HashRingSpec) {
+		s.Algorithm = v1alpha1.Algorithm{Version: v1alpha1.AlgorithmV3, PointsPerWeight: 160, WeightUnit: 1, MaxImbalance: "100%"}
+		s.Views, s.ViewList = v1alpha1.ViewsListed, []v1alpha1.View{{"hot", "near"}}
+	}
+	near := func(s *v1alpha1.HashRingSpec, from int) { // Four of them.
+		for i := range s.Backends {
+			s.Backends[i].Labels["region"] = map[bool]string{true: "eu", false: "us"}[i >= from && i < from+4]
+		}
+	}
+	relabel := func(s *v1alpha1.HashRingSpec) { near(s, 16) }
+	for name, test := range map[string]struct {
+		prepare, change func(*v1alpha1.HashRingSpec)
+		want            string
+	}{
+		"feature":       {func(*v1alpha1.HashRingSpec) {}, relabel, "100.00% of the key space in the view of near, more than"},
+		"feature of V3": {trimmed, relabel, "100.00% of the key space in the view of near, more than"},
+		"view": {trimmed, func(s *v1alpha1.HashRingSpec) {
+			s.Backends[0].Labels["tier"], s.Backends[19].Labels["tier"] = "cold", "hot"
+		}, " of the key space in the view of hot,near, more than"},
+		"no view in common": {func(*v1alpha1.HashRingSpec) {}, func(s *v1alpha1.HashRingSpec) {
+			relabel(s)
+			s.Features[0].Name = "close"
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := migrating(20)
+			s.Membership.MaxMovement = "15%"
+			for i := range s.Backends {
+				s.Backends[i].Labels = map[string]string{"tier": map[bool]string{true: "hot", false: "cold"}[i < 19]}
+			}
+			near(&s, 0)
+			s.Features = []v1alpha1.Feature{
+				{Name: "near", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"region": "eu"}}},
+				{Name: "hot", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "hot"}}},
+			}
+			test.prepare(&s)
+			c := newCluster(t, s)
+			c.step()
+			active := c.ring.Status.Active
+			c.edit(test.change)
+			c.after(minute)
+			if test.want == "" {
+				c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
+				return
+			}
+			c.wantSame(active)
+			c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonMovementBudget, test.want)
+			if got := c.ring.Status.Candidate.Movement; got != "0.00%" {
+				t.Errorf("the candidate moves %s of the view of all backends", got)
+			}
+			c.edit(func(s *v1alpha1.HashRingSpec) { s.Membership.MaxMovement = "" })
+			c.after(minute)
+			c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
+		})
+	}
+}
+
 // TestPinned goes back to a revision whatever else spec asks for, and forward again.
 func TestPinned(t *testing.T) {
 	s := spec(3)

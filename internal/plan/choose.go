@@ -250,19 +250,32 @@ func (c *chooser) withinBudget(desired *Desired) (*Desired, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limited && moved*million > uint64(limit)*ring.KeySpace {
+	worst, view := moved, []string(nil)
+	if limited {
+		if worst, view, err = c.builder.WorstMovement(before, desired.Ring); err != nil {
+			return nil, err
+		}
+	}
+	if limited && worst*million > uint64(limit)*ring.KeySpace {
 		c.decision.Candidate = &Candidate{Ring: desired.Ring, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
 		if c.decision.Hold == nil { // A loss is what somebody has to look at first.
 			c.decision.Hold = &Hold{
 				Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
-				Message: fmt.Sprintf("the change would move %s of the key space, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
-					percentOf(moved), budget),
+				Message: fmt.Sprintf("the change would move %s of the key space%s, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
+					percentOf(worst), inView(view), budget),
 			}
 		}
 		return c.keep(c.seen.Published)
 	}
 	c.decision.Moved = &moved
 	return desired, nil
+}
+
+func inView(features []string) string {
+	if len(features) == 0 {
+		return ""
+	}
+	return " in the view of " + strings.Join(features, ",")
 }
 
 // proposeAlgorithm makes the ring under the algorithm of spec the candidate.

@@ -92,6 +92,8 @@ type Builder interface {
 	Build(Request) (*Ring, error)
 	// Movement returns what [Movement] does.
 	Movement(from, to *Ring) (uint64, error)
+	// WorstMovement returns what [WorstMovement] does.
+	WorstMovement(from, to *Ring) (moved uint64, view []string, err error)
 }
 
 // Afresh is a [Builder] that remembers nothing.
@@ -103,21 +105,8 @@ func (Afresh) Build(q Request) (*Ring, error) { return BuildRing(q) }
 // Movement is [Movement].
 func (Afresh) Movement(from, to *Ring) (uint64, error) { return Movement(from, to) }
 
-// Movement returns how many positions of the key space have another owner on one ring than on the other. Both are opened,
-// and under encoding Recipe built, for that.
-func Movement(from, to *Ring) (uint64, error) {
-	views := make([]*ring.View, 2)
-	for i, r := range []*Ring{from, to} {
-		opened, err := r.Open()
-		if err != nil {
-			return 0, fmt.Errorf("opening ring %s: %w", r.Digest(), err)
-		}
-		if views[i], err = opened.View(); err != nil {
-			return 0, err
-		}
-	}
-	return ring.Compare(views[0], views[1]).Total, nil
-}
+// WorstMovement is [WorstMovement].
+func (Afresh) WorstMovement(from, to *Ring) (uint64, []string, error) { return WorstMovement(from, to) }
 
 // Ring is what is kept of a ring that was built: the bytes that are published, and what the status says of it. The points
 // are not kept: under encoding Recipe they are a thousand times as large.

@@ -8,8 +8,9 @@
 //   - What it returns is what [plan.BuildRing] returns for the same request, with the cache's limit of points. Nothing depends
 //     on what it remembers but time: the key is a digest of everything that decides the bytes.
 //   - It keeps at most [MaxBytes] of snapshots, those that were asked for last. Points are not kept.
-//   - The rings that are being built at one time have at most as many points together as one may have, which bounds the
-//     memory that building takes.
+//   - The rings that are being built or compared at one time have at most as many points together as one may have, which bounds
+//     the memory that this takes. Two that are compared can have up to twice as many: they have to be open both. Then nothing else
+//     is built or compared.
 package ringcache
 
 import (
@@ -35,7 +36,7 @@ type Cache struct {
 	build     func(plan.Request) (*plan.Ring, error)
 	maxBytes  int
 	maxPoints uint64
-	// building counts the points that are being built.
+	// building counts the points that are being built or compared.
 	building *semaphore.Weighted
 	builds   atomic.Uint64
 	hits     atomic.Uint64
@@ -45,8 +46,20 @@ type Cache struct {
 	recent  *list.List
 	entries map[[sha256.Size]byte]*list.Element
 	bytes   int
-	// movements are those that were found out, by the digests of both rings.
-	movements map[[2]string]uint64
+	// movements are those that were found out.
+	movements map[comparison]movement
+}
+
+// comparison is of two rings, by their digests: of all their views, or of that of all backends.
+type comparison struct {
+	from, to string
+	views    bool
+}
+
+// movement is how many positions have another owner in a view.
+type movement struct {
+	moved uint64
+	view  []string
 }
 
 // maxMovements is how many movements are remembered.
@@ -72,7 +85,7 @@ func New(maxPoints uint64) *Cache { return newCache(plan.BuildRing, MaxBytes, ma
 func newCache(build func(plan.Request) (*plan.Ring, error), maxBytes int, maxPoints uint64) *Cache {
 	return &Cache{
 		build: build, maxBytes: maxBytes, maxPoints: maxPoints, building: semaphore.NewWeighted(int64(maxPoints)),
-		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{}, movements: map[[2]string]uint64{},
+		recent: list.New(), entries: map[[sha256.Size]byte]*list.Element{}, movements: map[comparison]movement{},
 	}
 }
 
@@ -101,29 +114,44 @@ func (c *Cache) Build(q plan.Request) (*plan.Ring, error) {
 
 // Movement returns what [plan.Movement] does.
 func (c *Cache) Movement(from, to *plan.Ring) (uint64, error) {
-	key := [2]string{from.Digest(), to.Digest()}
+	m, err := c.compare(from, to, false)
+	return m.moved, err
+}
+
+// WorstMovement returns what [plan.WorstMovement] does. The view must not be changed.
+func (c *Cache) WorstMovement(from, to *plan.Ring) (moved uint64, view []string, err error) {
+	m, err := c.compare(from, to, true)
+	return m.moved, m.view, err
+}
+
+func (c *Cache) compare(from, to *plan.Ring, views bool) (m movement, err error) {
+	key := comparison{from.Digest(), to.Digest(), views}
 	c.mu.Lock()
-	moved, known := c.movements[key]
+	m, known := c.movements[key]
 	c.mu.Unlock()
 	if known {
-		return moved, nil
+		return m, nil
 	}
-	points := min(int64(from.PointCount())+int64(to.PointCount()), int64(c.maxPoints))
+	points := min(int64(from.PointCount())+int64(to.PointCount()), int64(c.maxPoints)) // More than there are would wait for ever.
 	if err := c.building.Acquire(context.Background(), points); err != nil {
-		return 0, err
+		return movement{}, err
 	}
 	defer c.building.Release(points)
-	moved, err := plan.Movement(from, to)
+	if views {
+		m.moved, m.view, err = plan.WorstMovement(from, to)
+	} else {
+		m.moved, err = plan.Movement(from, to)
+	}
 	if err != nil {
-		return 0, err
+		return movement{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.movements) == maxMovements {
 		clear(c.movements) // They are found out again.
 	}
-	c.movements[key] = moved
-	return moved, nil
+	c.movements[key] = m
+	return m, nil
 }
 
 // Builds returns how often something was built, or refused, that was not known.

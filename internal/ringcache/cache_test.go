@@ -5,6 +5,7 @@ package ringcache
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,6 +174,69 @@ func TestPointsAtATime(t *testing.T) {
 		builds.Wait()
 		if most.Load() == 0 || most.Load() > plan.MaxPoints {
 			t.Errorf("%d points at a time", most.Load())
+		}
+	})
+}
+
+// TestMovements: both kinds are what package plan finds out, the second time too.
+func TestMovements(t *testing.T) {
+	c := bounded(MaxBytes)
+	q := request(4, 1)
+	q.Config.Features = []string{"eu"}
+	build := func(eu int) *plan.Ring {
+		for i := range q.Config.Backends {
+			q.Config.Backends[i].Features = nil
+		}
+		q.Config.Backends[eu].Features = []string{"eu"}
+		r, err := c.Build(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a, b := build(0), build(1)
+	for range 2 {
+		if moved, err := c.Movement(a, b); moved != 0 || err != nil {
+			t.Errorf("the view of all backends moves %d, %v", moved, err)
+		}
+		if moved, view, err := c.WorstMovement(a, b); moved != ring.KeySpace || !slices.Equal(view, []string{"eu"}) || err != nil {
+			t.Errorf("view %v moves %d, %v", view, moved, err)
+		}
+	}
+}
+
+// TestComparesAlone: two rings of more points than one may have are compared while nothing is built, and are compared.
+func TestComparesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c := newCache(func(plan.Request) (*plan.Ring, error) {
+			<-release
+			return nil, nil
+		}, MaxBytes, 30)
+		var rings []*plan.Ring
+		for n := range 2 {
+			r, err := plan.BuildRing(request(2+n, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rings = append(rings, r)
+		}
+		var work sync.WaitGroup
+		var compared atomic.Bool
+		work.Go(func() { _, _ = c.Build(request(1, 1)) })
+		synctest.Wait()
+		work.Go(func() {
+			_, err := c.Movement(rings[0], rings[1])
+			compared.Store(err == nil)
+		})
+		synctest.Wait()
+		if compared.Load() {
+			t.Error("50 points are compared beside 10 that are being built; 30 are the limit")
+		}
+		close(release)
+		work.Wait()
+		if !compared.Load() {
+			t.Error("they were not compared")
 		}
 	})
 }

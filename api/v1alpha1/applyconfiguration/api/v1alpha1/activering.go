@@ -23,7 +23,7 @@ type ActiveRingApplyConfiguration struct {
 	// algorithm is what the ring was built with.
 	Algorithm *ActiveAlgorithmApplyConfiguration `json:"algorithm,omitempty"`
 	// movement is the part of the key space that has another owner than on the ring that was published before, in percent with
-	// two decimals, such as "7.31%". It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
+	// two decimals, such as "7.31%", in the view of all backends. It is exact: arc lengths, not samples. Absent for the first ring, and between rings of more than 33554432
 	// points together.
 	Movement *string `json:"movement,omitempty"`
 	// publishedAt is when what is published last changed, be it the snapshot or the routing file. What was edited or deleted

@@ -20,7 +20,7 @@ type CandidateRingApplyConfiguration struct {
 	// algorithm is what the ring was built with.
 	Algorithm *ActiveAlgorithmApplyConfiguration `json:"algorithm,omitempty"`
 	// movement is the part of the key space that has another owner than on the published ring, in percent with two decimals,
-	// such as "7.31%". It is exact: arc lengths, not samples.
+	// such as "7.31%", in the view of all backends. It is exact: arc lengths, not samples.
 	Movement *string `json:"movement,omitempty"`
 	// reason is why it waits: AlgorithmChanged or MovementBudget.
 	Reason *apiv1alpha1.ConditionReason `json:"reason,omitempty"`

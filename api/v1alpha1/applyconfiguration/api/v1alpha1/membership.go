@@ -29,9 +29,10 @@ type MembershipApplyConfiguration struct {
 	// counts without those that it adds. While more are lost, none is removed: condition Held has reason SuddenLoss until enough of them come
 	// back or somebody confirms the loss with kubectl hashring release.
 	MaxRemoved *string `json:"maxRemoved,omitempty"`
-	// maxMovement is the part of the key space that one change of backends or views may move, "0%" to "100%" with at most 4
-	// decimals; absent, any. A change that moves more becomes the candidate, and condition Held has reason MovementBudget: a
-	// higher maxMovement, or changePolicy Immediate, lets it through.
+	// maxMovement is the part of the key space that one change of backends, features or views may move, "0%" to "100%" with at most 4
+	// decimals; absent, any. What counts is the view that moves most: that of all backends, of each feature that both rings have, and
+	// under V3 each declared view of such features. A change that moves more becomes the candidate, and condition Held has reason
+	// MovementBudget and names the view: a higher maxMovement, or changePolicy Immediate, lets it through.
 	MaxMovement *string `json:"maxMovement,omitempty"`
 }
 

@@ -13,7 +13,8 @@ import (
 //
 // PendingChange is what waits for the delays of membership.
 type PendingChangeApplyConfiguration struct {
-	// movement is the part of the key space that has another owner once all of them are over, in percent with two decimals.
+	// movement is the part of the key space that has another owner once all of them are over, in percent with two decimals, in the
+	// view of all backends.
 	Movement *string `json:"movement,omitempty"`
 	// nextAt is when the first of the delays is over.
 	NextAt *v1.Time `json:"nextAt,omitempty"`
