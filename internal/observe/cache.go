@@ -5,6 +5,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -116,7 +117,7 @@ func slimService(object any) (any, error) {
 	return object, nil
 }
 
-// maxAnnotationBytes is how long an annotation of a pod can be to be kept: a weight is much shorter.
+// maxAnnotationBytes is how much of an annotation of a pod is kept: a weight is much shorter.
 const maxAnnotationBytes = 256
 
 func slimMetadata(object any) (any, error) {
@@ -124,7 +125,8 @@ func slimMetadata(object any) (any, error) {
 		slimMeta(pod)
 		for key, value := range pod.Annotations {
 			if len(value) > maxAnnotationBytes {
-				delete(pod.Annotations, key)
+				// Cut, so that it is still there, and no weight even where its first digits are one.
+				pod.Annotations[key] = strings.ToValidUTF8(value[:maxAnnotationBytes], "") + "…"
 			}
 		}
 	}
