@@ -217,6 +217,22 @@ func TestMaxMovementOfViews(t *testing.T) {
 	}
 }
 
+// TestCandidateWithConflict: a candidate stays in the status while a name that is needed is taken.
+func TestCandidateWithConflict(t *testing.T) {
+	c := newCluster(t, migrating(20))
+	c.step()
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Algorithm.PointsPerWeight = 100 })
+	c.after(minute)
+	want := c.ring.Status.Candidate
+	c.seen.SlotB.Holder = plan.Foreign
+	c.after(minute)
+	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNameConflict, "edge-b")
+	c.want(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, v1alpha1.ReasonAlgorithmChanged, "it is status.candidate")
+	if diff := cmp.Diff(want, c.ring.Status.Candidate); diff != "" || want == nil || want.Revision != 2 {
+		t.Errorf("candidate (-before +after):\n%s", diff)
+	}
+}
+
 // TestPinned goes back to a revision whatever else spec asks for, and forward again.
 func TestPinned(t *testing.T) {
 	s := spec(3)

@@ -20,6 +20,8 @@ import (
 type Candidate struct {
 	Ring   *Ring
 	Reason v1alpha1.ConditionReason
+	// Revision is the number that it would have.
+	Revision int64
 	// Moved is how many positions of the key space it gives another owner.
 	Moved uint64
 }

@@ -133,7 +133,11 @@ func Decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 	d := Decision{LastGoodIntact: lastGoodIntact(r, seen)}
 	desired := choose(&d, r, b, seen, now)
 	if desired == nil {
+		d.Candidate = nil // There is nothing that it could follow.
 		return d
+	}
+	if d.Candidate != nil {
+		d.Candidate.Revision = nextRevision(r.Status, desired.Ring.Digest(), seen) + 1
 	}
 	err := conflict(r, seen)
 	if err == nil {

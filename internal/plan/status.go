@@ -100,12 +100,12 @@ func count(clocks []v1alpha1.MemberTransition, state v1alpha1.MemberState) int32
 }
 
 func describeCandidate(d Decision) *v1alpha1.CandidateRing {
-	if d.Candidate == nil || d.Publication == nil {
+	if d.Candidate == nil {
 		return nil
 	}
 	r := d.Candidate.Ring
 	return &v1alpha1.CandidateRing{
-		Revision: d.Publication.Revision + 1, Digest: r.Digest(), Algorithm: activeAlgorithm(r.Algorithm()),
+		Revision: d.Candidate.Revision, Digest: r.Digest(), Algorithm: activeAlgorithm(r.Algorithm()),
 		Movement: percentOf(d.Candidate.Moved), Reason: d.Candidate.Reason, Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
 		MaxOverAverage: decimal(r.Stats().MaxOverAverage, 3),
 	}
