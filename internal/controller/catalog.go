@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ type CatalogReconciler struct {
 	Options   CatalogOptions
 
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+	// taken is the copy that was taken last, while the cache may not have it yet.
+	taken catalog.Copy
 }
 
 // CatalogOptions tune the catalog.
@@ -104,14 +107,29 @@ func (r *CatalogReconciler) update(ctx context.Context) (time.Duration, error) {
 	if written {
 		log.FromContext(ctx).Info("Wrote the catalog", "rings", len(content.Rings), "tombstones", len(content.Tombstones))
 	}
-	copies := catalog.PlanCopies(content, plan.ContentDigest(payload.Data, payload.BinaryData), seen.Copies, r.Options.Copies, r.Clock.Now())
+	digest, now := plan.ContentDigest(payload.Data, payload.BinaryData), r.Clock.Now()
+	copies := catalog.PlanCopies(content, digest, r.copies(seen.Copies, now), r.Options.Copies, now)
 	if copies.Take != "" {
 		if err := r.Publisher.Copy(ctx, copies.Take, payload); err != nil {
 			return 0, err
 		}
+		r.taken = catalog.Copy{Name: copies.Take, Digest: digest}
 		log.FromContext(ctx).Info("Took a copy of the catalog", "configMap", copies.Take)
 	}
 	return copies.Wait, r.Publisher.Drop(ctx, seen, copies.Drop)
+}
+
+// copyLag is how long a copy that was taken counts although the cache does not have it: after that somebody has deleted it.
+const copyLag = 10 * time.Second
+
+// copies returns those that were seen, and the one that was taken since: without it, the next look took the same again.
+func (r *CatalogReconciler) copies(seen []catalog.Copy, now time.Time) []catalog.Copy {
+	at, ok := catalog.CopyTime(r.taken.Name)
+	if !ok || now.Sub(at) >= copyLag || slices.Contains(seen, r.taken) {
+		r.taken = catalog.Copy{}
+		return seen
+	}
+	return append(slices.Clone(seen), r.taken)
 }
 
 // content reads the catalog's content. Specs of thousands of backends are not copied for it.
