@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,8 +48,8 @@ func (p *Published) encoding() v1alpha1.Encoding {
 // MaxRecipeBytes is how large a recipe can be: a record holds it in base64, and etcd takes objects of 1.5 MiB.
 const MaxRecipeBytes = 1 << 20
 
-// Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is the digest of
-// the recipe, FileDigest that of the published snapshot.
+// Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is what
+// [RecordDigest] returns, FileDigest the digest of the published snapshot.
 type Recorded struct {
 	Object
 	Revision int64
@@ -61,7 +62,17 @@ func (o Recorded) matches(record Record) bool { return o.MetadataIntact && o.Hol
 // Holds says that o is ours and keeps what record shall keep. That cannot be changed in place: an API server takes no
 // other data for a ControllerRevision.
 func (o Recorded) Holds(record Record) bool {
-	return o.Holder == Ours && o.Revision == record.Revision && o.FileDigest == record.Digest && o.ContentDigest == ring.Digest(record.Recipe)
+	return o.Holder == Ours && o.Revision == record.Revision && o.FileDigest == record.Digest && o.ContentDigest == RecordDigest(record.Recipe, record.Declared)
+}
+
+// RecordDigest returns a digest of what a record keeps beside the digest of the snapshot: that of the recipe where nothing is
+// declared beside sources.
+func RecordDigest(recipe []byte, declared []string) string {
+	digest := ring.Digest(recipe)
+	if len(declared) == 0 {
+		return digest
+	}
+	return ring.Digest([]byte(digest + "\n" + strings.Join(declared, "\n"))) // No identity has a line feed.
 }
 
 // RecordName returns the name of the ControllerRevision of a revision.

@@ -25,7 +25,8 @@ func (c *cluster) writeRecord(record plan.Record) {
 	c.recipes[record.Name], c.declared[record.Name] = record.Recipe, record.Declared
 	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == record.Name })
 	c.seen.History = append(c.seen.History, plan.Recorded{Revision: record.Revision, Object: plan.Object{
-		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest, ContentDigest: ring.Digest(record.Recipe),
+		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest,
+		ContentDigest: plan.RecordDigest(record.Recipe, record.Declared),
 	}})
 	slices.SortFunc(c.seen.History, func(a, b plan.Recorded) int { return int(a.Revision - b.Revision) })
 }

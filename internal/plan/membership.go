@@ -311,14 +311,20 @@ func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[st
 }
 
 // declaredIDs returns the sorted identities of spec.backends where there are sources beside them, so that the one that is
-// taken out of spec is told from the endpoint that is gone.
-func declaredIDs(spec v1alpha1.HashRingSpec) []string {
+// taken out of spec is told from the endpoint that is gone. One that was taken out and is on the ring all the same, because that is held,
+// is still one of them.
+func declaredIDs(spec v1alpha1.HashRingSpec, all roster, base *baseRing, onRing []string) []string {
 	if len(spec.BackendsFrom) == 0 {
 		return nil
 	}
 	var ids []string
 	for _, b := range spec.Backends {
 		ids = append(ids, identity(spec.Identity, b))
+	}
+	for _, id := range onRing {
+		if base.exists() && base.declared(id) && all.find(id) == nil {
+			ids = append(ids, id)
+		}
 	}
 	slices.SortFunc(ids, cmp.Compare)
 	return ids

@@ -93,9 +93,10 @@ func (c *composer) desired(b Builder, config ring.Config, previous []byte, all r
 	}
 	d := &Desired{
 		Ring: built, Drained: len(config.Backends) - weighted(config.Backends), Warnings: withoutEffect(c.spec), Chunks: request.Chunks,
-		Declared: declaredIDs(c.spec),
 	}
-	d.Addresses, d.Down = dialled(c.spec, all, base, last, idsOf(config.Backends))
+	ids := idsOf(config.Backends)
+	d.Declared = declaredIDs(c.spec, all, base, ids)
+	d.Addresses, d.Down = dialled(c.spec, all, base, last, ids)
 	return d, nil
 }
 
