@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Record is what a ControllerRevision shall hold: from what the ring of a revision is built again, byte for byte. It is
@@ -161,7 +162,10 @@ func record(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) 
 
 // outdated returns the records to delete once revision is published: all but those of the newest revisions, as many as
 // spec.historyLimit says beside the published one, the one that was published before, which a restart may need, and the pinned one.
-func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded {
+//
+// Those of a higher number were never published, or caches are behind and one is published already: they go only where the slot is
+// written, which fails in the latter case.
+func outdated(r *v1alpha1.HashRing, revision int64, seen Observation, writesSlot bool) []Recorded {
 	before, _ := lastPublished(r.Status, seen)
 	room := historyLimit(r.Spec)
 	var list []Recorded
@@ -170,7 +174,8 @@ func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded
 		case o.Holder != Ours || o.Revision == revision || o.Revision == before:
 		case r.Spec.PinnedRevision != nil && o.Revision == *r.Spec.PinnedRevision:
 		case room > 0 && o.Revision < min(before, revision):
-		default: // One of a higher number was never published, and none between the last one and this.
+		case o.Revision > revision && !writesSlot:
+		default: // None between the last one and this was published.
 			list = append(list, o)
 			continue
 		}
@@ -180,4 +185,8 @@ func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded
 	}
 	slices.Reverse(list)
 	return list
+}
+
+func writesSlot(r *v1alpha1.HashRing, writes []ConfigMap) bool {
+	return slices.ContainsFunc(writes, func(cm ConfigMap) bool { return cm.Name == SlotName(r.Name, routing.SlotA) })
 }
