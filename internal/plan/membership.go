@@ -51,10 +51,18 @@ type clockReader struct {
 	list  []v1alpha1.MemberTransition
 	due   []v1alpha1.MemberTransition
 	next  time.Time
+	// joining is how many clocks of backends that join were looked at.
+	joining int
 }
 
-// over says whether the delay of a backend is over. Its clock is kept or started.
+// over says whether the delay of a backend is over. Its clock is kept or started; of those that join, which are asked for in the order
+// of their identities, [MaxBackends] have one: more cannot be on a ring, and the status has no room for more.
 func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Duration) bool {
+	if state == v1alpha1.MemberJoining && delay > 0 {
+		if c.joining++; c.joining > MaxBackends {
+			return false
+		}
+	}
 	clock, ok := c.known[id]
 	if !ok || clock.State != state || clock.Since.After(c.now) { // One of a clock that is ahead tells nothing.
 		clock = v1alpha1.MemberTransition{ID: id, State: state, Since: metav1.NewMicroTime(c.now.Truncate(time.Microsecond))}

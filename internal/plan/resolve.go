@@ -81,7 +81,8 @@ func (c *composer) desired(b Builder, config ring.Config, previous []byte, all r
 		return nil, refusef(v1alpha1.ReasonNoBackends, "%s: none of %d backends has a weight above 0", c.field(), len(config.Backends))
 	}
 	if n := len(config.Backends); n > MaxBackends {
-		return nil, refusef(v1alpha1.ReasonInvalidSpec, "%s: %d backends in all, the limit is %d", c.field(), n, MaxBackends)
+		return nil, refusef(v1alpha1.ReasonInvalidSpec, "%s: %d backends in all, the limit is %d",
+			c.field(), max(n, len(all.members)), MaxBackends) // Not all that join have a clock.
 	}
 	request := Request{Config: config, Encoding: cmp.Or(c.spec.Publication.Encoding, v1alpha1.EncodingAuto), Chunks: chunks(c.spec)}
 	if config.Algorithm.Version == ring.V3 {

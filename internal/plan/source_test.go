@@ -5,9 +5,38 @@ package plan_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 )
+
+// TestManyClocks: the status has room for the clocks of all that leave and of as many that join, and keeps these by identity.
+func TestManyClocks(t *testing.T) {
+	s := named()
+	s.Membership.JoinDelay = &metav1.Duration{Duration: minute}
+	c := newCluster(t, s)
+	c.see(pods(3))
+	c.step()
+	list := make([]pod, 9000)
+	for i := range list {
+		list[i] = pod{fmt.Sprintf("new-%04d", i), fmt.Sprintf("10.1.%d.%d", i>>8, i&255), "ready"}
+	}
+	c.see(list)
+	c.after(10 * time.Second)
+	members := c.ring.Status.Members
+	if len(members) != 3+plan.MaxBackends || members[3].ID != "new-0000" || members[len(members)-1].ID != "new-4095" {
+		t.Errorf("%d clocks, from %v to %v", len(members), members[0], members[len(members)-1])
+	}
+	c.see(append(pods(3), list...))
+	c.after(minute)
+	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "9003 backends in all, the limit is 4096")
+	if n := len(c.ring.Status.Members); n > 2*plan.MaxBackends {
+		t.Errorf("%d clocks", n)
+	}
+}
 
 // TestDownDoesNotFit: many names that are down make no routing file that is too large, which would freeze addresses as well.
 func TestDownDoesNotFit(t *testing.T) {
