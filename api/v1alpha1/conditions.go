@@ -89,8 +89,8 @@ const (
 	ReasonDuplicateIdentity ConditionReason = "DuplicateIdentity"
 
 	// ReasonSnapshotTooLarge means that the snapshot does not fit into spec.publication.chunks ConfigMaps, that the ring
-	// has more points than the operator builds, or that the routing file is too large. The message gives size, points
-	// and what would fit. The last good ring stays published.
+	// has more points than the operator builds, or that its record or the routing file is too large. The message gives size,
+	// points and what would fit. The last good ring stays published.
 	ReasonSnapshotTooLarge ConditionReason = "SnapshotTooLarge"
 
 	// ReasonPublishFailed means that the API server refused or did not answer a write. The operator tries again.

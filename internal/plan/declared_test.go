@@ -3,13 +3,18 @@
 package plan_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
@@ -95,5 +100,39 @@ func TestRecordOfBefore(t *testing.T) {
 	c.seen.History[0].ContentDigest = ring.Digest(c.recipes["edge-1"])
 	if d := c.step(); d.Record != nil {
 		t.Errorf("record %+v", d.Record)
+	}
+}
+
+// TestRecordSize: a record that is written fits, and one that would not is refused.
+func TestRecordSize(t *testing.T) {
+	for _, row := range []struct {
+		host int // Bytes in front of the number.
+		want string
+	}{
+		{140, ""},
+		{180, "the record of the ring would have 1859149 bytes, of which 792001 list the identities of spec.backends beside sources, the limit is 1507328"},
+	} {
+		s := addressed()
+		s.Identity, s.Algorithm.PointsPerWeight = v1alpha1.IdentityNGINX, 1
+		for i := range 4000 {
+			s.Backends = append(s.Backends, v1alpha1.Backend{
+				Name: fmt.Sprint("b", i), Address: fmt.Sprintf("%s%04d.example", strings.Repeat("x", row.host), i),
+				Port: ptr.To(int32(80)), Weight: ptr.To(int32(1)),
+			})
+		}
+		c := newCluster(t, s)
+		c.see(nil)
+		d := c.step()
+		if row.want != "" {
+			c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSnapshotTooLarge, row.want)
+			continue
+		}
+		if d.Record == nil {
+			t.Fatal(c.message())
+		}
+		text, err := json.Marshal(map[string]any{"digest": d.Record.Digest, "recipe": d.Record.Recipe, "declared": d.Record.Declared})
+		if err != nil || len(text) > plan.MaxRecordBytes || len(text) < plan.MaxRecordBytes*95/100 {
+			t.Errorf("the record has %d bytes of %d, which tells nothing: %v", len(text), plan.MaxRecordBytes, err)
+		}
 	}
 }

@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +50,24 @@ func (p *Published) encoding() v1alpha1.Encoding {
 
 // MaxRecipeBytes is how large a recipe can be: a record holds it in base64, and etcd takes objects of 1.5 MiB.
 const MaxRecipeBytes = 1 << 20
+
+// MaxRecordBytes is how much the data of a record can have: what etcd takes, but for 64 KiB that are left to metadata and frame.
+const MaxRecordBytes = 3<<19 - 64<<10
+
+// checkRecord refuses a ring whose record would be too large.
+func checkRecord(recipe []byte, declared []string) error {
+	const frame = 256 // Names of fields, and a digest.
+	list, err := json.Marshal(declared)
+	if err != nil {
+		return err
+	}
+	if size := base64.StdEncoding.EncodedLen(len(recipe)) + len(list) + frame; size > MaxRecordBytes {
+		return refusef(v1alpha1.ReasonSnapshotTooLarge,
+			"the record of the ring would have %d bytes, of which %d list the identities of spec.backends beside sources, the limit is %d: fewer backends or shorter names would fit",
+			size, len(list), MaxRecordBytes)
+	}
+	return nil
+}
 
 // Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is what
 // [RecordDigest] returns, FileDigest the digest of the published snapshot.

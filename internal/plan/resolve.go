@@ -97,6 +97,9 @@ func (c *composer) desired(b Builder, config ring.Config, previous []byte, all r
 	}
 	ids := idsOf(config.Backends)
 	d.Declared = declaredIDs(c.spec, all, base, ids)
+	if err := checkRecord(built.Recipe(), d.Declared); err != nil {
+		return nil, err
+	}
 	d.Addresses, d.Down = dialled(c.spec, all, base, last, ids)
 	return d, nil
 }
