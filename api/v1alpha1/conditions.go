@@ -115,7 +115,7 @@ const (
 	ReasonServiceNotFound ConditionReason = "ServiceNotFound"
 
 	// ReasonPortNotFound means that a Service has no port of the name or number that spec.backendsFrom asks for, or several
-	// where it asks for none.
+	// where it asks for none; or that none of its EndpointSlices has that port.
 	ReasonPortNotFound ConditionReason = "PortNotFound"
 
 	// ReasonInvalidWeight means that the weight annotation of a pod or an EndpointSlice is no number from 0 to 1000000. The

@@ -86,7 +86,7 @@ func (s *sourceReader) problem(reason v1alpha1.ConditionReason, unread bool, for
 // members returns the backends of a source, by name: one for each.
 func (s *sourceReader) members(identity v1alpha1.Identity) []member {
 	port, ok := s.port()
-	if !ok {
+	if !ok || !s.hasSlicesOf(port) {
 		return nil
 	}
 	named := map[string]candidate{}
@@ -135,6 +135,27 @@ func (s *sourceReader) port() (string, bool) {
 	}
 	s.problem(v1alpha1.ReasonPortNotFound, true, "it has no port %s, but %s", wanted.String(), portNames(service.Ports))
 	return "", false
+}
+
+// hasSlicesOf says that there is a slice with a port of that name, or no endpoint at all. Slices follow the Service: where it has just
+// given its port another name, they have none of that name, which does not mean that the pods are gone.
+func (s *sourceReader) hasSlicesOf(port string) bool {
+	var others []string
+	for _, slice := range s.seen.Slices {
+		if slices.ContainsFunc(slice.Ports, func(p Port) bool { return p.Name == port }) {
+			return true
+		}
+		if len(slice.Endpoints) > 0 {
+			others = append(others, portNames(slice.Ports))
+		}
+	}
+	if len(others) == 0 {
+		return true
+	}
+	slices.Sort(others)
+	s.problem(v1alpha1.ReasonPortNotFound, true, "none of its EndpointSlices has the port %q, but %s: they follow in a moment, or no pod has the target port",
+		port, strings.Join(slices.Compact(others), "; "))
+	return false
 }
 
 func portNames(ports []Port) string {

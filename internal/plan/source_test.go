@@ -13,6 +13,40 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 )
 
+// TestPortRenamed: between a Service that has given its port another name and its slices, nobody is gone.
+func TestPortRenamed(t *testing.T) {
+	c := newCluster(t, named())
+	c.see(pods(10))
+	c.step()
+	c.seen.Sources[0].Service.Ports[0].Name = "web"
+	if d := c.after(minute); len(d.Writes) != 0 || len(d.Members.Clocks) != 0 {
+		t.Errorf("writes %v, clocks %v", names(d.Writes), d.Members.Clocks)
+	}
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionFalse, v1alpha1.ReasonPortNotFound, `none of its EndpointSlices has the port "web", but http 8080`)
+	// One that has it is enough: pods without a port are in slices without it.
+	c.seen.Sources[0].Slices = append(c.seen.Sources[0].Slices, plan.Slice{Name: "cache-2", Family: v1alpha1.IPv4, Ports: []plan.Port{{Name: "web", Number: 80}}})
+	c.after(minute)
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionTrue, v1alpha1.ReasonResolved, "")
+	if down := c.file().Down; len(down) != 10 {
+		t.Errorf("down %v", down)
+	}
+}
+
+// TestNoEndpoints: a Service without slices, or with empty ones, was read.
+func TestNoEndpoints(t *testing.T) {
+	for name, list := range map[string][]plan.Slice{"no slices": nil, "an empty one": {{Name: "cache-1", Family: v1alpha1.IPv4}}} {
+		c := newCluster(t, named())
+		c.see(pods(2))
+		c.step()
+		c.seen.Sources[0].Slices = list
+		c.after(minute)
+		c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionTrue, v1alpha1.ReasonResolved, "")
+		if down := c.file().Down; len(down) != 2 {
+			t.Errorf("%s: down %v", name, down)
+		}
+	}
+}
+
 // TestManyClocks: the status has room for the clocks of all that leave and of as many that join, and keeps these by identity.
 func TestManyClocks(t *testing.T) {
 	s := named()
