@@ -147,7 +147,7 @@ func (p *memberPlanner) present(m *member) {
 		p.stays(b)
 	case placed:
 		p.leaves(b, published.Weight > 0 && b.Weight > 0) // One that is drained at the same time is no loss.
-	case m.health == ready && !m.unknown:
+	case m.health == ready && !m.unknown && !m.otherFamily:
 		p.joins(b)
 	}
 }

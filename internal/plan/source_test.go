@@ -4,6 +4,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,52 @@ func TestNoEndpoints(t *testing.T) {
 		if down := c.file().Down; len(down) != 2 {
 			t.Errorf("%s: down %v", name, down)
 		}
+	}
+}
+
+// TestDualStack: the slice of one family is written a moment before that of the other, and a pod is one backend all the same.
+func TestDualStack(t *testing.T) {
+	both := []v1alpha1.IPFamily{v1alpha1.IPv6, v1alpha1.IPv4}
+	for name, row := range map[string]struct {
+		spec     v1alpha1.HashRingSpec
+		families []v1alpha1.IPFamily
+		waits    bool
+		id       string
+	}{
+		"both families": {addressed(), both, true, "10.244.0.3:8080"},
+		"IPv6 alone":    {addressed(), both[:1], false, "[2001:db8::3]:8080"},
+		"not known":     {addressed(), nil, false, "[2001:db8::3]:8080"},
+		"by name":       {named(), both, false, "cache-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, row.spec)
+			see := func(inFour, inSix int) {
+				source := service(pods(inFour))
+				source.Service.Families = row.families
+				six := plan.Slice{Name: "cache-6", Family: v1alpha1.IPv6, Ports: []plan.Port{{Name: "http", Number: 8080}}}
+				for i := range inSix {
+					name := fmt.Sprintf("cache-%d", i)
+					six.Endpoints = append(six.Endpoints, plan.Endpoint{
+						Address: fmt.Sprintf("2001:db8::%d", i+1), Pod: name, Hostname: name, Zone: "a", Ready: true, Serving: true,
+					})
+				}
+				source.Slices = append(source.Slices, six)
+				c.seen.Sources = []plan.BackendSource{source}
+			}
+			see(2, 2)
+			c.step()
+			see(2, 3)
+			c.after(minute)
+			if got := !slices.Contains(c.ids(), row.id); got != row.waits || len(c.ids()) == 2 != row.waits {
+				t.Errorf("it waits: %v, with %v on the ring", got, c.ids())
+			}
+			if !row.waits {
+				return
+			}
+			see(3, 3)
+			c.after(minute)
+			c.wantIDs("10.244.0.1:8080", "10.244.0.2:8080", row.id)
+		})
 	}
 }
 
