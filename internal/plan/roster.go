@@ -4,6 +4,7 @@ package plan
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -73,8 +74,17 @@ func readers(spec v1alpha1.HashRingSpec, sources []BackendSource) []*sourceReade
 		}
 		return r.spec.Service.Port.String()
 	}
+	rest := func(r *sourceReader) string { // Two sources can name the same port, with other weights.
+		text, err := json.Marshal(r.spec)
+		if err != nil {
+			panic(err) // It came from JSON.
+		}
+		return string(text)
+	}
 	slices.SortStableFunc(list, func(a, b *sourceReader) int {
-		return cmp.Or(strings.Compare(a.spec.Service.Name, b.spec.Service.Name), strings.Compare(port(a), port(b)))
+		return cmp.Or(
+			strings.Compare(a.spec.Service.Name, b.spec.Service.Name), strings.Compare(port(a), port(b)), strings.Compare(rest(a), rest(b)),
+		)
 	})
 	return list
 }

@@ -94,6 +94,23 @@ func TestDualStack(t *testing.T) {
 	}
 }
 
+// TestSourceTwice: where two sources name the same port with different weights, their order decides nothing.
+func TestSourceTwice(t *testing.T) {
+	digests := map[string]bool{}
+	for _, weights := range [][]int32{{1, 5}, {5, 1}} {
+		s := named()
+		s.BackendsFrom = append(s.BackendsFrom, s.BackendsFrom[0])
+		s.BackendsFrom[0].Weight, s.BackendsFrom[1].Weight = &weights[0], &weights[1]
+		c := newCluster(t, s)
+		c.seen.Sources = []plan.BackendSource{service(pods(3)), service(pods(3))}
+		c.step()
+		digests[c.ring.Status.Active.Digest] = true
+	}
+	if len(digests) != 1 {
+		t.Error("the order of sources makes another ring")
+	}
+}
+
 // TestManyClocks: the status has room for the clocks of all that leave and of as many that join, and keeps these by identity.
 func TestManyClocks(t *testing.T) {
 	s := named()
