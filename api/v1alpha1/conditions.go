@@ -22,7 +22,7 @@ const (
 	//
 	// Reasons for True: ReasonResolved.
 	// Reasons for False: ReasonServiceNotFound, ReasonPortNotFound, ReasonInvalidWeight, ReasonMissingIdentity,
-	// ReasonDuplicateIdentity.
+	// ReasonPodNotFound, ReasonDuplicateIdentity.
 	ConditionBackendsResolved ConditionType = "BackendsResolved"
 
 	// ConditionPublished says whether the snapshot of the revision that is to be published is in the cluster, byte for
@@ -125,6 +125,11 @@ const (
 	// ReasonMissingIdentity means that an endpoint has no hostname, or no pod, from which its source takes the names of
 	// backends. It is left out; the message names its address.
 	ReasonMissingIdentity ConditionReason = "MissingIdentity"
+
+	// ReasonPodNotFound means that a pod is ready by an EndpointSlice and the operator does not know its labels and
+	// annotations, which its source asks for. It waits, or keeps what the published ring says of it; the message names it. It
+	// ends by itself in a moment, unless the pod is gone or the operator may not read pods.
+	ReasonPodNotFound ConditionReason = "PodNotFound"
 
 	// ReasonBelowMinimum means that fewer backends would be placed than spec.membership.minBackends.
 	ReasonBelowMinimum ConditionReason = "BelowMinimum"

@@ -265,6 +265,9 @@ func (s *sourceReader) member(identity v1alpha1.Identity, name string, c candida
 	m.otherFamily = s.otherFamily(c) && (identity != v1alpha1.IdentityName || s.kind(identity) == v1alpha1.SourceAddress)
 	pod, seen := s.seen.Pods[c.pod]
 	m.unknown = ReadsPods(s.spec) && c.pod != "" && !seen // Its labels follow in a moment, or it is going away.
+	if m.unknown && m.health == ready {
+		s.problem(v1alpha1.ReasonPodNotFound, false, "the labels and annotations of pod %s are not known: it waits, or keeps features and weight where it is on the ring", c.pod)
+	}
 	for _, key := range s.spec.LabelsFromPod {
 		if value, ok := pod.Labels[key]; ok {
 			if m.backend.Labels == nil {
