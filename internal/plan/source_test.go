@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
@@ -92,6 +93,26 @@ func TestDualStack(t *testing.T) {
 			c.wantIDs("10.244.0.1:8080", "10.244.0.2:8080", row.id)
 		})
 	}
+}
+
+// TestNGINXSpelling: a backend of spec and the same endpoint of a source are one backend, spelled as in spec.
+func TestNGINXSpelling(t *testing.T) {
+	s := addressed()
+	s.Identity = v1alpha1.IdentityNGINX
+	s.Backends = []v1alpha1.Backend{
+		{Name: "a", Address: "[2001:DB8::1]", Port: ptr.To(int32(8080)), Weight: ptr.To(int32(1))},
+		{Name: "b", Address: "[2001:db8::2]", Port: ptr.To(int32(8080)), Weight: ptr.To(int32(1))},
+	}
+	c := newCluster(t, s)
+	slice := plan.Slice{Name: "six", Family: v1alpha1.IPv6, Ports: []plan.Port{{Name: "http", Number: 8080}}}
+	for _, address := range []string{"2001:db8:0::1", "2001:db8::2", "2001:DB8::3"} {
+		slice.Endpoints = append(slice.Endpoints, plan.Endpoint{Address: address, Ready: true, Serving: true})
+	}
+	c.see(nil)
+	c.seen.Sources[0].Slices = []plan.Slice{slice}
+	c.step()
+	c.wantIDs("[2001:DB8::1]:8080", "[2001:db8::2]:8080", "[2001:db8::3]:8080")
+	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
 }
 
 // TestSourceTwice: where two sources name the same port with different weights, their order decides nothing.
