@@ -22,7 +22,7 @@ const (
 	//
 	// Reasons for True: ReasonResolved.
 	// Reasons for False: ReasonServiceNotFound, ReasonPortNotFound, ReasonInvalidWeight, ReasonMissingIdentity,
-	// ReasonDuplicateIdentity.
+	// ReasonPodNotFound, ReasonDuplicateIdentity.
 	ConditionBackendsResolved ConditionType = "BackendsResolved"
 
 	// ConditionPublished says whether the snapshot of the revision that is to be published is in the cluster, byte for
@@ -89,8 +89,8 @@ const (
 	ReasonDuplicateIdentity ConditionReason = "DuplicateIdentity"
 
 	// ReasonSnapshotTooLarge means that the snapshot does not fit into spec.publication.chunks ConfigMaps, that the ring
-	// has more points than the operator builds, or that the routing file is too large. The message gives size, points
-	// and what would fit. The last good ring stays published.
+	// has more points than the operator builds, or that its record or the routing file is too large. The message gives size,
+	// points and what would fit. The last good ring stays published.
 	ReasonSnapshotTooLarge ConditionReason = "SnapshotTooLarge"
 
 	// ReasonPublishFailed means that the API server refused or did not answer a write. The operator tries again.
@@ -115,7 +115,7 @@ const (
 	ReasonServiceNotFound ConditionReason = "ServiceNotFound"
 
 	// ReasonPortNotFound means that a Service has no port of the name or number that spec.backendsFrom asks for, or several
-	// where it asks for none.
+	// where it asks for none; or that none of its EndpointSlices has that port.
 	ReasonPortNotFound ConditionReason = "PortNotFound"
 
 	// ReasonInvalidWeight means that the weight annotation of a pod or an EndpointSlice is no number from 0 to 1000000. The
@@ -125,6 +125,11 @@ const (
 	// ReasonMissingIdentity means that an endpoint has no hostname, or no pod, from which its source takes the names of
 	// backends. It is left out; the message names its address.
 	ReasonMissingIdentity ConditionReason = "MissingIdentity"
+
+	// ReasonPodNotFound means that a pod is ready by an EndpointSlice and the operator does not know its labels and
+	// annotations, which its source asks for. It waits, or keeps what the published ring says of it; the message names it. It
+	// ends by itself in a moment, unless the pod is gone or the operator may not read pods.
+	ReasonPodNotFound ConditionReason = "PodNotFound"
 
 	// ReasonBelowMinimum means that fewer backends would be placed than spec.membership.minBackends.
 	ReasonBelowMinimum ConditionReason = "BelowMinimum"

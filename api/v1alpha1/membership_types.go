@@ -21,7 +21,8 @@ type BackendSource struct {
 	Identity SourceIdentity `json:"identity,omitempty"`
 
 	// preferredIPFamily is which address a pod that has both is dialled at: IPv4 (the default) or IPv6. A pod that has one
-	// only is dialled at that. With identity Address and NGINX a change moves all keys of the pods that have both.
+	// only is dialled at that. With identity Address and NGINX a change moves all keys of the pods that have both; and where
+	// the Service has both families, a pod is placed once its address of this family is known.
 	// +optional
 	// +default="IPv4"
 	PreferredIPFamily IPFamily `json:"preferredIPFamily,omitempty"`

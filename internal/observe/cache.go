@@ -112,7 +112,7 @@ func slimService(object any) (any, error) {
 		slimMeta(service)
 		service.Annotations, service.Labels = nil, nil
 		service.Status = corev1.ServiceStatus{}
-		service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Ports: service.Spec.Ports}
+		service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Ports: service.Spec.Ports, IPFamilies: service.Spec.IPFamilies}
 	}
 	return object, nil
 }

@@ -44,6 +44,9 @@ func (o Reader) source(ctx context.Context, namespace string, s v1alpha1.Backend
 	for _, p := range service.Spec.Ports {
 		seen.Service.Ports = append(seen.Service.Ports, plan.Port{Name: p.Name, Number: p.Port})
 	}
+	for _, family := range service.Spec.IPFamilies {
+		seen.Service.Families = append(seen.Service.Families, v1alpha1.IPFamily(family)) // They have the same names.
+	}
 	slices := &discoveryv1.EndpointSliceList{}
 	if err := o.Client.List(ctx, slices, client.InNamespace(namespace), client.MatchingFields{IndexService: s.Service.Name}); err != nil {
 		return seen, err

@@ -168,7 +168,7 @@ func (d *Decision) carryOut(r *v1alpha1.HashRing, seen Observation, now time.Tim
 	}
 	old := published(r.Status, d.Publication, d.Desired)
 	d.Restores = old && r.Status.ObservedGeneration == r.Generation // Else it can be chunks that are new.
-	d.Outdated = outdated(r, d.Publication.Revision, seen)
+	d.Outdated = outdated(r, d.Publication.Revision, seen, writesSlot(r, d.Writes))
 	switch {
 	case len(d.Writes) == 0:
 		d.Deletes = leftovers(d.Publication, seen)

@@ -62,6 +62,9 @@ type member struct {
 	declared bool
 	// unknown says that its labels or its weight are not known: those of the published ring count, or it waits.
 	unknown bool
+	// otherFamily says that its identity is its address, and that of the preferred family is not known yet: it waits, unless it is on
+	// the published ring.
+	otherFamily bool
 	// badWeight says that only its weight is not known; that of the source is in backend.
 	badWeight bool
 }
@@ -86,7 +89,7 @@ func (s *sourceReader) problem(reason v1alpha1.ConditionReason, unread bool, for
 // members returns the backends of a source, by name: one for each.
 func (s *sourceReader) members(identity v1alpha1.Identity) []member {
 	port, ok := s.port()
-	if !ok {
+	if !ok || !s.hasSlicesOf(port) {
 		return nil
 	}
 	named := map[string]candidate{}
@@ -137,6 +140,27 @@ func (s *sourceReader) port() (string, bool) {
 	return "", false
 }
 
+// hasSlicesOf says that there is a slice with a port of that name, or no endpoint at all. Slices follow the Service: where it has just
+// given its port another name, they have none of that name, which does not mean that the pods are gone.
+func (s *sourceReader) hasSlicesOf(port string) bool {
+	var others []string
+	for _, slice := range s.seen.Slices {
+		if slices.ContainsFunc(slice.Ports, func(p Port) bool { return p.Name == port }) {
+			return true
+		}
+		if len(slice.Endpoints) > 0 {
+			others = append(others, portNames(slice.Ports))
+		}
+	}
+	if len(others) == 0 {
+		return true
+	}
+	slices.Sort(others)
+	s.problem(v1alpha1.ReasonPortNotFound, true, "none of its EndpointSlices has the port %q, but %s: they follow in a moment, or no pod has the target port",
+		port, strings.Join(slices.Compact(others), "; "))
+	return false
+}
+
 func portNames(ports []Port) string {
 	if len(ports) == 0 {
 		return "none"
@@ -177,11 +201,22 @@ func (s *sourceReader) perOwner(port string) []candidate {
 	return list
 }
 
+func (s *sourceReader) preferred() v1alpha1.IPFamily {
+	return cmp.Or(s.spec.PreferredIPFamily, v1alpha1.IPv4)
+}
+
+// otherFamily says that a pod is known in the family that is not preferred only, and will be in the other one: slices of one family are
+// written before those of the other.
+func (s *sourceReader) otherFamily(c candidate) bool {
+	return c.pod != "" && c.family != s.preferred() && slices.Contains(s.seen.Service.Families, s.preferred()) &&
+		slices.Contains(s.seen.Service.Families, c.family)
+}
+
 // better says that a is to be used instead of b. It is a total order of what decides a backend, so that neither the order of
 // slices nor how endpoints are spread over them makes a difference.
 func (s *sourceReader) better(a, b candidate) bool {
 	preferred := func(c candidate) int {
-		if c.family == cmp.Or(s.spec.PreferredIPFamily, v1alpha1.IPv4) {
+		if c.family == s.preferred() {
 			return 0
 		}
 		return 1
@@ -194,15 +229,20 @@ func (s *sourceReader) better(a, b candidate) bool {
 	) < 0
 }
 
+// kind returns what the name of a backend is taken from.
+func (s *sourceReader) kind(identity v1alpha1.Identity) v1alpha1.SourceIdentity {
+	switch {
+	case s.spec.Identity != "":
+		return s.spec.Identity
+	case identity == v1alpha1.IdentityName:
+		return v1alpha1.SourceHostname
+	}
+	return v1alpha1.SourceAddress
+}
+
 // name returns the name of a backend; false where the endpoint does not give one.
 func (s *sourceReader) name(identity v1alpha1.Identity, c candidate) (string, bool) {
-	kind := s.spec.Identity
-	if kind == "" {
-		kind = v1alpha1.SourceAddress
-		if identity == v1alpha1.IdentityName {
-			kind = v1alpha1.SourceHostname
-		}
-	}
+	kind := s.kind(identity)
 	name := map[v1alpha1.SourceIdentity]string{
 		v1alpha1.SourceHostname: c.hostname, v1alpha1.SourcePodName: c.pod,
 		v1alpha1.SourceAddress: dialAddress(v1alpha1.Backend{Address: c.address, Port: &c.port}),
@@ -222,8 +262,12 @@ func (s *sourceReader) member(identity v1alpha1.Identity, name string, c candida
 	if ip, err := netip.ParseAddr(c.address); err == nil && ip.Is6() && identity == v1alpha1.IdentityNGINX {
 		m.backend.Address = "[" + ip.String() + "]"
 	}
+	m.otherFamily = s.otherFamily(c) && (identity != v1alpha1.IdentityName || s.kind(identity) == v1alpha1.SourceAddress)
 	pod, seen := s.seen.Pods[c.pod]
 	m.unknown = ReadsPods(s.spec) && c.pod != "" && !seen // Its labels follow in a moment, or it is going away.
+	if m.unknown && m.health == ready {
+		s.problem(v1alpha1.ReasonPodNotFound, false, "the labels and annotations of pod %s are not known: it waits, or keeps features and weight where it is on the ring", c.pod)
+	}
 	for _, key := range s.spec.LabelsFromPod {
 		if value, ok := pod.Labels[key]; ok {
 			if m.backend.Labels == nil {

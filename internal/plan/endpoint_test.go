@@ -205,10 +205,20 @@ func TestLabels(t *testing.T) {
 	c.seen.Sources[0].Pods = map[string]plan.Pod{"cache-1": {}}
 	c.after(minute)
 	c.wantSame(active) // cache-0 keeps its features, cache-2 waits for its own.
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionFalse, v1alpha1.ReasonPodNotFound, "pod cache-0 are not known")
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionFalse, v1alpha1.ReasonPodNotFound, "pod cache-2 are not known")
 	c.seen.Sources[0].Pods = maps.Clone(known)
 	c.seen.Sources[0].Pods["cache-2"] = plan.Pod{}
 	c.after(minute)
 	c.wantIDs("cache-0", "cache-1", "cache-2")
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionTrue, v1alpha1.ReasonResolved, "")
+	// One that goes away is no problem.
+	list := pods(3)
+	list[2].state = "draining"
+	c.see(list)
+	c.seen.Sources[0].Pods = known
+	c.after(minute)
+	c.want(v1alpha1.ConditionBackendsResolved, metav1.ConditionTrue, v1alpha1.ReasonResolved, "")
 }
 
 // TestSlicesDoNotMatter: however endpoints are spread over slices, in whatever order, twice or in two families, the bytes are

@@ -3,13 +3,17 @@
 package plan
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Record is what a ControllerRevision shall hold: from what the ring of a revision is built again, byte for byte. It is
@@ -47,8 +51,26 @@ func (p *Published) encoding() v1alpha1.Encoding {
 // MaxRecipeBytes is how large a recipe can be: a record holds it in base64, and etcd takes objects of 1.5 MiB.
 const MaxRecipeBytes = 1 << 20
 
-// Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is the digest of
-// the recipe, FileDigest that of the published snapshot.
+// MaxRecordBytes is how much the data of a record can have: what etcd takes, but for 64 KiB that are left to metadata and frame.
+const MaxRecordBytes = 3<<19 - 64<<10
+
+// checkRecord refuses a ring whose record would be too large.
+func checkRecord(recipe []byte, declared []string) error {
+	const frame = 256 // Names of fields, and a digest.
+	list, err := json.Marshal(declared)
+	if err != nil {
+		return err
+	}
+	if size := base64.StdEncoding.EncodedLen(len(recipe)) + len(list) + frame; size > MaxRecordBytes {
+		return refusef(v1alpha1.ReasonSnapshotTooLarge,
+			"the record of the ring would have %d bytes, of which %d list the identities of spec.backends beside sources, the limit is %d: fewer backends or shorter names would fit",
+			size, len(list), MaxRecordBytes)
+	}
+	return nil
+}
+
+// Recorded is a ControllerRevision as it is in the cluster, without its recipe. ContentDigest of the object is what
+// [RecordDigest] returns, FileDigest the digest of the published snapshot.
 type Recorded struct {
 	Object
 	Revision int64
@@ -61,7 +83,17 @@ func (o Recorded) matches(record Record) bool { return o.MetadataIntact && o.Hol
 // Holds says that o is ours and keeps what record shall keep. That cannot be changed in place: an API server takes no
 // other data for a ControllerRevision.
 func (o Recorded) Holds(record Record) bool {
-	return o.Holder == Ours && o.Revision == record.Revision && o.FileDigest == record.Digest && o.ContentDigest == ring.Digest(record.Recipe)
+	return o.Holder == Ours && o.Revision == record.Revision && o.FileDigest == record.Digest && o.ContentDigest == RecordDigest(record.Recipe, record.Declared)
+}
+
+// RecordDigest returns a digest of what a record keeps beside the digest of the snapshot: that of the recipe where nothing is
+// declared beside sources.
+func RecordDigest(recipe []byte, declared []string) string {
+	digest := ring.Digest(recipe)
+	if len(declared) == 0 {
+		return digest
+	}
+	return ring.Digest([]byte(digest + "\n" + strings.Join(declared, "\n"))) // No identity has a line feed.
 }
 
 // RecordName returns the name of the ControllerRevision of a revision.
@@ -150,7 +182,10 @@ func record(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) 
 
 // outdated returns the records to delete once revision is published: all but those of the newest revisions, as many as
 // spec.historyLimit says beside the published one, the one that was published before, which a restart may need, and the pinned one.
-func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded {
+//
+// Those of a higher number were never published, or caches are behind and one is published already: they go only where the slot is
+// written, which fails in the latter case.
+func outdated(r *v1alpha1.HashRing, revision int64, seen Observation, writesSlot bool) []Recorded {
 	before, _ := lastPublished(r.Status, seen)
 	room := historyLimit(r.Spec)
 	var list []Recorded
@@ -159,7 +194,8 @@ func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded
 		case o.Holder != Ours || o.Revision == revision || o.Revision == before:
 		case r.Spec.PinnedRevision != nil && o.Revision == *r.Spec.PinnedRevision:
 		case room > 0 && o.Revision < min(before, revision):
-		default: // One of a higher number was never published, and none between the last one and this.
+		case o.Revision > revision && !writesSlot:
+		default: // None between the last one and this was published.
 			list = append(list, o)
 			continue
 		}
@@ -169,4 +205,8 @@ func outdated(r *v1alpha1.HashRing, revision int64, seen Observation) []Recorded
 	}
 	slices.Reverse(list)
 	return list
+}
+
+func writesSlot(r *v1alpha1.HashRing, writes []ConfigMap) bool {
+	return slices.ContainsFunc(writes, func(cm ConfigMap) bool { return cm.Name == SlotName(r.Name, routing.SlotA) })
 }

@@ -25,7 +25,8 @@ func (c *cluster) writeRecord(record plan.Record) {
 	c.recipes[record.Name], c.declared[record.Name] = record.Recipe, record.Declared
 	c.seen.History = slices.DeleteFunc(c.seen.History, func(o plan.Recorded) bool { return o.Name == record.Name })
 	c.seen.History = append(c.seen.History, plan.Recorded{Revision: record.Revision, Object: plan.Object{
-		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest, ContentDigest: ring.Digest(record.Recipe),
+		Name: record.Name, Holder: plan.Ours, MetadataIntact: true, FileDigest: record.Digest,
+		ContentDigest: plan.RecordDigest(record.Recipe, record.Declared),
 	}})
 	slices.SortFunc(c.seen.History, func(a, b plan.Recorded) int { return int(a.Revision - b.Revision) })
 }
@@ -235,6 +236,36 @@ func TestRecordThatWasReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStaleLookDeletesNothing: where the caches of ConfigMaps and HashRings are behind that of records, the record of the ring that
+// was published a moment ago stays.
+func TestStaleLookDeletesNothing(t *testing.T) {
+	c := newCluster(t, named())
+	c.see(pods(10))
+	c.step()
+	status, slot, file := *c.ring.Status.DeepCopy(), c.seen.SlotA, c.seen.Routing
+	c.see(pods(11))
+	c.after(minute)
+	c.wantRecords("edge-1", "edge-2")
+	c.ring.Status, c.seen.SlotA, c.seen.Routing = status, slot, file
+	c.see(pods(10))
+	if d := c.after(time.Millisecond); len(d.Writes) != 0 || len(d.Outdated) != 0 {
+		t.Errorf("writes %v, deletes %v", names(d.Writes), d.Outdated)
+	}
+	c.wantRecords("edge-1", "edge-2")
+}
+
+// TestRecordNeverPublished: what a crash left over goes when the slot is written the next time.
+func TestRecordNeverPublished(t *testing.T) {
+	c := newCluster(t, spec(3))
+	c.step()
+	c.writeRecord(plan.Record{Name: "edge-7", Revision: 7, Digest: "sha256:7", Recipe: []byte("x")})
+	c.after(minute)
+	c.wantRecords("edge-1", "edge-7")
+	c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
+	c.after(minute)
+	c.wantRecords("edge-1", "edge-2")
 }
 
 // TestWaitingRecordsNothing: a ring that is not published yet may never be.

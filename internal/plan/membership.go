@@ -51,10 +51,18 @@ type clockReader struct {
 	list  []v1alpha1.MemberTransition
 	due   []v1alpha1.MemberTransition
 	next  time.Time
+	// joining is how many clocks of backends that join were looked at.
+	joining int
 }
 
-// over says whether the delay of a backend is over. Its clock is kept or started.
+// over says whether the delay of a backend is over. Its clock is kept or started; of those that join, which are asked for in the order
+// of their identities, [MaxBackends] have one: more cannot be on a ring, and the status has no room for more.
 func (c *clockReader) over(id string, state v1alpha1.MemberState, delay time.Duration) bool {
+	if state == v1alpha1.MemberJoining && delay > 0 {
+		if c.joining++; c.joining > MaxBackends {
+			return false
+		}
+	}
 	clock, ok := c.known[id]
 	if !ok || clock.State != state || clock.Since.After(c.now) { // One of a clock that is ahead tells nothing.
 		clock = v1alpha1.MemberTransition{ID: id, State: state, Since: metav1.NewMicroTime(c.now.Truncate(time.Microsecond))}
@@ -139,7 +147,7 @@ func (p *memberPlanner) present(m *member) {
 		p.stays(b)
 	case placed:
 		p.leaves(b, published.Weight > 0 && b.Weight > 0) // One that is drained at the same time is no loss.
-	case m.health == ready && !m.unknown:
+	case m.health == ready && !m.unknown && !m.otherFamily:
 		p.joins(b)
 	}
 }
@@ -311,14 +319,20 @@ func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[st
 }
 
 // declaredIDs returns the sorted identities of spec.backends where there are sources beside them, so that the one that is
-// taken out of spec is told from the endpoint that is gone.
-func declaredIDs(spec v1alpha1.HashRingSpec) []string {
+// taken out of spec is told from the endpoint that is gone. One that was taken out and is on the ring all the same, because that is held,
+// is still one of them.
+func declaredIDs(spec v1alpha1.HashRingSpec, all roster, base *baseRing, onRing []string) []string {
 	if len(spec.BackendsFrom) == 0 {
 		return nil
 	}
 	var ids []string
 	for _, b := range spec.Backends {
 		ids = append(ids, identity(spec.Identity, b))
+	}
+	for _, id := range onRing {
+		if base.exists() && base.declared(id) && all.find(id) == nil {
+			ids = append(ids, id)
+		}
 	}
 	slices.SortFunc(ids, cmp.Compare)
 	return ids

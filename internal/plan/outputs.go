@@ -56,6 +56,9 @@ type Ref struct {
 
 // Render returns the ConfigMaps of a ring. All chunks of both slots are always among them: the empty slot holds a marker,
 // and a chunk that is not needed an empty file, so that pods can mount all of them and none has to be optional.
+//
+// Where routing.json is too large with d.Down and is not without, it is left out: the ring would otherwise stay as it is with
+// addresses out of date. Readers then find out by themselves who does not answer.
 func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, error) {
 	parts := d.Ring.Chunks()
 	file := routing.File{
@@ -68,6 +71,10 @@ func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, erro
 		Down:       d.Down,
 	}
 	text, err := file.Encode()
+	if err != nil && len(d.Down) > 0 {
+		file.Down = nil
+		text, err = file.Encode()
+	}
 	if err != nil {
 		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}

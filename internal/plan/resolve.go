@@ -81,7 +81,8 @@ func (c *composer) desired(b Builder, config ring.Config, previous []byte, all r
 		return nil, refusef(v1alpha1.ReasonNoBackends, "%s: none of %d backends has a weight above 0", c.field(), len(config.Backends))
 	}
 	if n := len(config.Backends); n > MaxBackends {
-		return nil, refusef(v1alpha1.ReasonInvalidSpec, "%s: %d backends in all, the limit is %d", c.field(), n, MaxBackends)
+		return nil, refusef(v1alpha1.ReasonInvalidSpec, "%s: %d backends in all, the limit is %d",
+			c.field(), max(n, len(all.members)), MaxBackends) // Not all that join have a clock.
 	}
 	request := Request{Config: config, Encoding: cmp.Or(c.spec.Publication.Encoding, v1alpha1.EncodingAuto), Chunks: chunks(c.spec)}
 	if config.Algorithm.Version == ring.V3 {
@@ -93,9 +94,13 @@ func (c *composer) desired(b Builder, config ring.Config, previous []byte, all r
 	}
 	d := &Desired{
 		Ring: built, Drained: len(config.Backends) - weighted(config.Backends), Warnings: withoutEffect(c.spec), Chunks: request.Chunks,
-		Declared: declaredIDs(c.spec),
 	}
-	d.Addresses, d.Down = dialled(c.spec, all, base, last, idsOf(config.Backends))
+	ids := idsOf(config.Backends)
+	d.Declared = declaredIDs(c.spec, all, base, ids)
+	if err := checkRecord(built.Recipe(), d.Declared); err != nil {
+		return nil, err
+	}
+	d.Addresses, d.Down = dialled(c.spec, all, base, last, ids)
 	return d, nil
 }
 

@@ -4,7 +4,9 @@ package plan
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -21,15 +23,21 @@ type roster struct {
 	problems []Problem
 	// index finds a member by its identity.
 	index map[string]int
+	// spelled are the identities that sources would give those of spec.backends whose IPv6 address is spelled in another way: with
+	// identity NGINX its text counts.
+	spelled map[string]bool
 }
 
 // takeRoster puts the backends of spec and of what was seen of its sources together. What it returns does not depend on the
 // order of sources, slices or endpoints.
 func takeRoster(spec v1alpha1.HashRingSpec, sources []BackendSource) roster {
-	r := roster{index: map[string]int{}}
+	r := roster{index: map[string]int{}, spelled: map[string]bool{}}
 	for _, b := range spec.Backends {
 		r.index[identity(spec.Identity, b)] = len(r.members)
 		r.members = append(r.members, member{backend: b, health: ready, declared: true})
+		if canonical := canonicalNGINX(b); spec.Identity == v1alpha1.IdentityNGINX && canonical != identity(spec.Identity, b) {
+			r.spelled[canonical] = true
+		}
 	}
 	for _, reader := range readers(spec, sources) {
 		for _, m := range reader.members(spec.Identity) {
@@ -73,15 +81,35 @@ func readers(spec v1alpha1.HashRingSpec, sources []BackendSource) []*sourceReade
 		}
 		return r.spec.Service.Port.String()
 	}
+	rest := func(r *sourceReader) string { // Two sources can name the same port, with other weights.
+		text, err := json.Marshal(r.spec)
+		if err != nil {
+			panic(err) // It came from JSON.
+		}
+		return string(text)
+	}
 	slices.SortStableFunc(list, func(a, b *sourceReader) int {
-		return cmp.Or(strings.Compare(a.spec.Service.Name, b.spec.Service.Name), strings.Compare(port(a), port(b)))
+		return cmp.Or(
+			strings.Compare(a.spec.Service.Name, b.spec.Service.Name), strings.Compare(port(a), port(b)), strings.Compare(rest(a), rest(b)),
+		)
 	})
 	return list
+}
+
+// canonicalNGINX returns the identity of a backend as sources spell it: an IPv6 address in its canonical form.
+func canonicalNGINX(b v1alpha1.Backend) string {
+	if ip, err := netip.ParseAddr(strings.Trim(b.Address, "[]")); err == nil && ip.Is6() {
+		b.Address = "[" + ip.String() + "]"
+	}
+	return identity(v1alpha1.IdentityNGINX, b)
 }
 
 // add takes a member of a source in. Where its identity is there already, the first one counts, and it adds its labels.
 func (r *roster) add(kind v1alpha1.Identity, source *sourceReader, m member) {
 	id := identity(kind, m.backend)
+	if r.spelled[id] {
+		return // spec has it.
+	}
 	at, taken := r.index[id]
 	if !taken {
 		r.index[id] = len(r.members)

@@ -22,6 +22,8 @@ type Service struct {
 	// ExternalName says that it is a name in another DNS, without endpoints.
 	ExternalName bool
 	Ports        []Port
+	// Families are spec.ipFamilies; empty where that is not known.
+	Families []v1alpha1.IPFamily
 }
 
 // Port is a port of a Service, or with its target's number that of a slice. Name is "" where it has none.

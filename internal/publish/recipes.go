@@ -91,7 +91,8 @@ func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.
 		return nil, client.IgnoreNotFound(err)
 	}
 	data, err := parseRecord(object)
-	if err != nil || data.Digest != source.Digest || ring.Digest(data.Recipe) != source.Record.ContentDigest || object.UID != source.Record.UID {
+	if err != nil || data.Digest != source.Digest || object.UID != source.Record.UID ||
+		plan.RecordDigest(data.Recipe, data.Declared) != source.Record.ContentDigest {
 		return nil, nil //nolint:nilerr // It is not what was seen.
 	}
 	found := &plan.Published{Recipe: data.Recipe, Digest: data.Digest, Declared: data.Declared}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
 // recordData is what a ControllerRevision holds.
@@ -51,7 +51,7 @@ func StripRecord(object any) (any, error) {
 	data, err := parseRecord(record)
 	annotations[seenContent] = ""
 	if err == nil {
-		annotations[seenContent], annotations[seenFile] = ring.Digest(data.Recipe), data.Digest
+		annotations[seenContent], annotations[seenFile] = plan.RecordDigest(data.Recipe, data.Declared), data.Digest
 	}
 	record.Annotations = annotations
 	record.ManagedFields = nil

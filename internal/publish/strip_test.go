@@ -19,7 +19,10 @@ import (
 // TestStripRecord: the cache keeps digests in place of what can be a megabyte.
 func TestStripRecord(t *testing.T) {
 	for name, row := range map[string]struct{ data, content, file string }{
-		"ours":     {`{"digest":"sha256:1","recipe":"YWJj"}`, ring.Digest([]byte("abc")), "sha256:1"},
+		"ours": {`{"digest":"sha256:1","recipe":"YWJj"}`, ring.Digest([]byte("abc")), "sha256:1"},
+		"ours, with sources": {
+			`{"digest":"sha256:1","recipe":"YWJj","declared":["a","b"]}`, ring.Digest([]byte(ring.Digest([]byte("abc")) + "\na\nb")), "sha256:1",
+		},
 		"another":  {`{"spec":{"template":{}}}`, ring.Digest(nil), ""},
 		"no JSON":  {`{`, "", ""},
 		"bad type": {`{"recipe":7}`, "", ""},

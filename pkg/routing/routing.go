@@ -74,7 +74,8 @@ type File struct {
 	// Addresses gives the dial address, "host:port", of each backend whose identity is not its address.
 	Addresses map[string]string `json:"addresses,omitempty"`
 	// Down are the identities of backends that are on the ring and cannot serve, ascending, each once: readers pass over them to
-	// the next one on the ring. A change of it is none of the ring.
+	// the next one on the ring. A change of it is none of the ring. It is absent where nobody is down, and where the file would have
+	// more than MaxBytes with it.
 	Down []string `json:"down,omitempty"`
 }
 

@@ -140,6 +140,7 @@ func publishedStates(t *testing.T) []state {
 	}
 	for _, reason := range []v1alpha1.ConditionReason{
 		v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonPortNotFound, v1alpha1.ReasonInvalidWeight, v1alpha1.ReasonMissingIdentity,
+		v1alpha1.ReasonPodNotFound,
 	} {
 		d := with(func(d *plan.Decision) { d.Problems = []plan.Problem{{Reason: reason, Message: "of a source"}} })
 		list = append(list, decided(t, "published in spite of "+string(reason), d, nil).

@@ -21,7 +21,8 @@ type BackendSourceApplyConfiguration struct {
 	// absent field means Hostname. A change renames the backends, which with identity Name moves all of their keys.
 	Identity *apiv1alpha1.SourceIdentity `json:"identity,omitempty"`
 	// preferredIPFamily is which address a pod that has both is dialled at: IPv4 (the default) or IPv6. A pod that has one
-	// only is dialled at that. With identity Address and NGINX a change moves all keys of the pods that have both.
+	// only is dialled at that. With identity Address and NGINX a change moves all keys of the pods that have both; and where
+	// the Service has both families, a pod is placed once its address of this family is known.
 	PreferredIPFamily *apiv1alpha1.IPFamily `json:"preferredIPFamily,omitempty"`
 	// weight is the weight of each backend that has none of its own, 0 to 1000000, default 1. 0 drains them.
 	Weight *int32 `json:"weight,omitempty"`
