@@ -5,7 +5,6 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,15 +28,6 @@ func asStatic(list []pod) []v1alpha1.Backend {
 	return backends
 }
 
-// lost returns pods of which the first n are gone.
-func lost(list []pod, n int) []pod {
-	list = slices.Clone(list)
-	for i := range n {
-		list[i].state = "gone"
-	}
-	return list
-}
-
 // TestNoLongerDeclared: backends that are taken out of spec and stay in a source are endpoints from then on, although the ring
 // is the same to the byte.
 func TestNoLongerDeclared(t *testing.T) {
@@ -54,7 +44,7 @@ func TestNoLongerDeclared(t *testing.T) {
 	if d := c.after(minute); d.Record != nil {
 		t.Error("the record is written once more")
 	}
-	c.see(lost(pods(10), 1))
+	c.see(gone(pods(10), 1))
 	c.after(minute)
 	c.wantSame(active)
 }

@@ -15,10 +15,13 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // recipeOf returns what a ControllerRevision holds, read as anybody would read it.
@@ -150,6 +153,33 @@ var _ = Describe("a record", func() {
 			Expect(client.IgnoreAlreadyExists(admin.Create(ctx, record))).To(Succeed())
 		}),
 	)
+
+	It("is replaced when another set of backends is declared and the ring is the same to the byte", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		newEndpoints(ctx, namespace, "cache", 2)
+		r := newSourced(namespace, "cache")
+		r.Spec.Backends = []v1alpha1.Backend{{Name: "cache-0", Address: "10.244.0.1", Port: ptr.To(int32(8080)), Zone: "a"}}
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		Eventually(func() []string { return backendsOn(ctx, r) }).Should(Equal([]string{"cache-0", "cache-1"}))
+		var revision int64
+		Eventually(func() string {
+			active := settled(ctx, r, v1alpha1.ReasonRingPublished).Status.Active
+			revision = active.Revision
+			return active.Digest
+		}).Should(Equal(ring.Digest(files(ctx, r)[routing.SlotA.FileName()])))
+		name := plan.RecordName(r.Name, revision)
+		before := recordsOf(ctx, r)[name]
+		Expect(string(before.Data.Raw)).To(ContainSubstring(`"declared":["cache-0"]`))
+		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = nil })
+		Eventually(func(g Gomega) {
+			records := recordsOf(ctx, r)
+			g.Expect(records).To(HaveKey(name))
+			g.Expect(records[name].UID).NotTo(Equal(before.UID))
+			g.Expect(string(records[name].Data.Raw)).NotTo(ContainSubstring("declared"))
+		}).Should(Succeed())
+		Expect(settled(ctx, r, v1alpha1.ReasonRingPublished).Status.Active.Revision).To(Equal(revision))
+	})
 
 	It("of somebody else is reported and not touched", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
