@@ -63,7 +63,7 @@ func (d *demo) startOperator(ctx context.Context) error {
 		return err
 	}
 	p, err := d.startProcess("manager", "--kubeconfig="+d.path("manager.kubeconfig"), "--leader-elect",
-		"--leader-election-namespace="+systemNamespace, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+probes)
+		"--leader-election-namespace="+systemNamespace, "--catalog-namespace="+systemNamespace, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address="+probes)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func TestCatalogRestore(t *testing.T) {
 		"dry":                        {2, 3, true, "cdn", "2 of 4 rings cannot be restored", 0},
 		"as it is":                   {4, 3, false, "cdn", "2 of 4 rings cannot be restored", 0},
 		"all":                        {2, 3, false, "", "3 of 5 rings cannot be restored", 3},
-		"a namespace without a ring": {2, 3, false, "dev", "", 0},
+		"a namespace without a ring": {2, 3, false, "dev", "ConfigMap " + defaultCatalogNamespace + "/" + firstCopy + " has no ring in namespace dev: -n takes another namespace, -A all", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, objects := restoring(t, row.active)

@@ -116,10 +116,14 @@ func (o *catalogRestoreOptions) run(ctx context.Context, c client.Client, name, 
 	if err != nil {
 		return err
 	}
+	rings := inNamespace(content, only).Rings
+	if len(rings) == 0 && only != "" { // An empty table would read as if all were well.
+		return fmt.Errorf("ConfigMap %s/%s has no ring in namespace %s: -n takes another namespace, -A all", o.flags.namespace, name, only)
+	}
 	report := &RestoreReport{
 		Source: fmt.Sprintf("ConfigMap %s/%s", o.flags.namespace, name), DryRun: o.dryRun, Rings: []RestoreResult{},
 	}
-	for _, ring := range inNamespace(content, only).Rings {
+	for _, ring := range rings {
 		result := o.restore(ctx, c, ring)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -22,8 +22,7 @@ import (
 )
 
 const releaseLong = `Confirm a loss that holds a ring: show the hold, and let the backends that it names
-be removed. The ring then follows its sources, after the delays of
-spec.membership.
+be removed. They are removed at once, without waiting for spec.membership.leaveDelay.
 
 It sets the annotation ringwright.dev/release of the HashRing to the token of
 status.hold, which stands for these backends: what is lost later is held again.
@@ -105,7 +104,7 @@ func (o *releaseOptions) show(live liveRing, hashRing *v1alpha1.HashRing) error 
 			printf(w, "backends\t%d\n", hold.Count)
 		}
 		if pending := hashRing.Status.Pending; pending != nil {
-			printf(w, "pending\t%s of the key space moves once all delays are over\n", pending.Movement)
+			printf(w, "pending\t%s of the key space moves when nothing holds and all delays are over\n", pending.Movement)
 		}
 	})
 	for _, id := range hold.Backends {
@@ -136,7 +135,7 @@ func whatEnds(hashRing *v1alpha1.HashRing) string {
 		return fmt.Sprintf("spec.membership.maxMovement is %s: a larger one, or spec.changePolicy Immediate, lets the change through.%s",
 			cmp.Or(membership.MaxMovement, "not set any more"), moves)
 	case v1alpha1.ReasonBelowMinimum:
-		return fmt.Sprintf("spec.membership.minBackends is %d: more backends, or a smaller minBackends, end it", membership.MinBackends)
+		return fmt.Sprintf("spec.membership.minBackends is %d: more backends, a weight above 0 for those that are drained, or a smaller minBackends, end it", membership.MinBackends)
 	default:
 		return fmt.Sprintf("reason %s ends with its cause", reason)
 	}

@@ -100,7 +100,7 @@ func TestReleaseSaysWhatElseEndsAHold(t *testing.T) {
 		"too few": {
 			hold:   &v1alpha1.Hold{Reason: v1alpha1.ReasonBelowMinimum, Count: 2},
 			change: func(r *v1alpha1.HashRing) { r.Spec.Membership.MinBackends = 3 },
-			want:   "spec.membership.minBackends is 3: more backends, or a smaller minBackends, end it",
+			want:   "spec.membership.minBackends is 3: more backends, a weight above 0 for those that are drained, or a smaller minBackends, end it",
 		},
 		"what this program does not know": {hold: &v1alpha1.Hold{Reason: "Tuesday"}, want: "reason Tuesday ends with its cause"},
 	} {

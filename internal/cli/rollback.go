@@ -178,7 +178,10 @@ func (o *rollbackOptions) showUnpinned(ctx context.Context, live liveRing, hashR
 	if err != nil {
 		return o.say("note: what moves cannot be told: %v\n\n", err)
 	}
-	return o.showMovement(before, after, false)
+	if err := o.showMovement(before, after, false); err != nil {
+		return err
+	}
+	return o.noteWaits(hashRing, before, after)
 }
 
 func (o *rollbackOptions) showMovement(before, after *planSide, past bool) error {
@@ -187,6 +190,14 @@ func (o *rollbackOptions) showMovement(before, after *planSide, past bool) error
 		return err
 	}
 	return o.say("\n")
+}
+
+// noteWaits says that a change of algorithm does not move by itself.
+func (o *rollbackOptions) noteWaits(hashRing *v1alpha1.HashRing, before, after *planSide) error {
+	if before.ring == nil || hashRing.Spec.ChangePolicy == v1alpha1.ChangeImmediate || before.ring.Algorithm() == after.ring.Algorithm() {
+		return nil
+	}
+	return o.say("note: spec asks for another algorithm than the pinned revision has, so this waits as the candidate: nothing moves before it is taken\n\n")
 }
 
 // pin sets spec.pinnedRevision.

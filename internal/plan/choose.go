@@ -56,14 +56,14 @@ type chooser struct {
 	composer *composer
 	roster   roster
 	base     *baseRing
-	// last are the addresses that were published last.
-	last map[string]string
+	// last is the routing file that is published.
+	last routing.File
 }
 
 // choose returns the ring that is to be published, and writes down in d why it is that one. It is nil where nothing is to be
 // published or kept up to date: then there is a refusal.
 func choose(d *Decision, r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) *Desired {
-	c := &chooser{ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published), last: lastAddresses(seen)}
+	c := &chooser{ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published), last: lastRouting(seen)}
 	if c.base.exists() && c.base.config.Identity != identities[r.Spec.Identity] {
 		// A HashRing of this name was deleted and made again. The same backends have other names there: nothing can be compared.
 		c.base, c.seen.Published = nil, nil
@@ -292,6 +292,10 @@ func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) err
 	if err != nil {
 		return err
 	}
+	if hold := c.decision.Hold; hold != nil && hold.Reason == v1alpha1.ReasonMovementBudget {
+		hold.Message = fmt.Sprintf("beside the change of algorithm, the change of backends or features would move more of the key space than spec.membership.maxMovement %s: both are the candidate",
+			c.ring.Spec.Membership.MaxMovement)
+	}
 	c.decision.Candidate = &Candidate{Ring: proposed.Ring, Reason: v1alpha1.ReasonAlgorithmChanged, Moved: moved}
 	return nil
 }
@@ -389,16 +393,16 @@ func (c *chooser) rebuild(p *Published) (*Ring, error) {
 	})
 }
 
-// lastAddresses returns the addresses of the routing file that is published, if nobody has edited it.
-func lastAddresses(seen Observation) map[string]string {
+// lastRouting returns the routing file that is published, if nobody has edited it.
+func lastRouting(seen Observation) routing.File {
 	if !seen.Routing.intact() {
-		return nil
+		return routing.File{}
 	}
 	file, err := routing.Parse([]byte(seen.Routing.Text))
 	if err != nil {
-		return nil
+		return routing.File{}
 	}
-	return file.Addresses
+	return file
 }
 
 // percentOf formats a number of positions as a part of the key space.

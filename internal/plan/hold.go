@@ -50,18 +50,27 @@ func (m membership) hold(spec v1alpha1.HashRingSpec, revision int64) (*Hold, err
 	minimum, left := minBackends(spec), weighted(m.backends)
 	switch {
 	case left < minimum && left < m.placed:
+		backends := slices.Sorted(slices.Values(slices.Concat(m.lost, m.drained)))
 		return &Hold{
-			Reason: v1alpha1.ReasonBelowMinimum, Backends: m.lost, Blocks: true,
-			Message: fmt.Sprintf("%d backends of a weight above 0 would be left, spec.membership.minBackends is %d: none is removed or drained until others join or come back", left, minimum),
+			Reason: v1alpha1.ReasonBelowMinimum, Backends: backends, Blocks: true,
+			Message: fmt.Sprintf("%d backends of a weight above 0 would be left, spec.membership.minBackends is %d: none is removed or drained until others join or come back, or get a weight; %s", left, minimum, listOf(backends)),
 		}, nil
 	case len(m.lost) > 0 && m.losesTooMany(uint64(maxRemoved)):
 		return &Hold{
 			Reason: v1alpha1.ReasonSuddenLoss, Backends: m.lost, Blocks: m.removes, Token: lossToken(m.lost, revision),
-			Message: fmt.Sprintf("%d backends are gone, not ready or taken out of spec, and %d of %d are left, which is more than spec.membership.maxRemoved %s allows: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",
-				len(m.lost), m.left(), m.reference, percentOr(spec.Membership.MaxRemoved, DefaultMaxRemoved), listOf(m.lost)),
+			Message: fmt.Sprintf("%s, more than spec.membership.maxRemoved %s: none is removed until enough of them come back, or kubectl hashring release confirms the loss; %s",
+				m.lossText(), percentOr(spec.Membership.MaxRemoved, DefaultMaxRemoved), listOf(m.lost)),
 		}, nil
 	}
 	return nil, nil
+}
+
+// lossText says how many are lost, of how many.
+func (m membership) lossText() string {
+	if net := m.reference - m.left(); m.undeclared <= net {
+		return fmt.Sprintf("%d of %d backends are lost (gone, not ready or taken out of spec, with no others in their place)", net, m.reference)
+	}
+	return fmt.Sprintf("%d of %d placed backends are taken out of spec at one time", m.undeclared, m.placed)
 }
 
 // losesTooMany compares with a part in millionths. Pods that take the place of others make up for them; backends in place of

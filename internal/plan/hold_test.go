@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -26,7 +27,7 @@ func TestSuddenLoss(t *testing.T) {
 	}
 	c.see(list)
 	c.after(minute)
-	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 backends are gone, not ready or taken out of spec, and 4 of 10 are left")
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 of 10 backends are lost (gone, not ready or taken out of spec, with no others in their place), more than spec.membership.maxRemoved 50%")
 	c.want(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRingPublished, "") // Nothing would be removed yet.
 	since := c.ring.Status.Hold.Since
 	c.after(time.Hour)
@@ -111,7 +112,7 @@ func TestRelease(t *testing.T) {
 	c.after(minute)
 	c.see(list)
 	c.after(minute)
-	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 backends")
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 of 10 backends are lost")
 }
 
 // TestTwoRollouts: pods that others took the place of, and those that took theirs, are no loss.
@@ -139,11 +140,11 @@ func TestTwoRollouts(t *testing.T) {
 	}
 	c.see(list)
 	c.after(minute)
-	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "2 of 6 are left")
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "4 of 6 backends are lost")
 	// A status that was lost does not let it through.
 	c.ring.Status = v1alpha1.HashRingStatus{}
 	c.after(minute)
-	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "2 of 6 are left")
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "4 of 6 backends are lost")
 }
 
 // TestScaleDown: little by little, a ring may shrink as far as minBackends.
@@ -170,7 +171,7 @@ func TestReplacedInSpec(t *testing.T) {
 		}
 	})
 	c.after(minute)
-	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss, "10 backends are gone, not ready or taken out of spec")
+	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss, "10 of 10 placed backends are taken out of spec at one time")
 	c.ring.Annotations = map[string]string{v1alpha1.AnnotationRelease: c.ring.Status.Hold.Token}
 	c.after(minute)
 	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
@@ -241,7 +242,7 @@ func TestReferenceIsNotLoweredByWhatIsNotCarriedOut(t *testing.T) {
 			}
 			c.edit(func(s *v1alpha1.HashRingSpec) { s.Membership.MaxMovement = "" })
 			c.after(2 * time.Hour)
-			c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss, "2 of 10 are left")
+			c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss, "8 of 10 backends are lost")
 			if got := len(c.ids()); got != 10 {
 				t.Errorf("%d backends are on the ring", got)
 			}
@@ -336,7 +337,7 @@ func TestBudgetDoesNotHideALoss(t *testing.T) {
 	c.see(append(gone(pods(10), 8), pod{"cache-x", "10.1.0.1", "ready"}, pod{"cache-y", "10.1.0.2", "ready"}))
 	c.after(minute)
 	c.after(time.Hour)
-	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "8 backends")
+	c.want(v1alpha1.ConditionHeld, metav1.ConditionTrue, v1alpha1.ReasonSuddenLoss, "6 of 10 backends are lost")
 	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss, "")
 	c.want(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, v1alpha1.ReasonMovementBudget, "")
 	if c.ring.Status.Hold.Token == "" || len(c.ids()) != 10 {
@@ -362,6 +363,9 @@ func TestDrainingStopsAtMinBackends(t *testing.T) {
 	c.after(minute)
 	c.wantSame(active)
 	c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonBelowMinimum, "4 backends of a weight above 0 would be left, spec.membership.minBackends is 5: none is removed or drained")
+	if hold := c.ring.Status.Hold; hold.Count != 6 || hold.Backends[0] != "10.0.0.0:8080" {
+		t.Errorf("hold %+v", hold)
+	}
 	c.edit(func(s *v1alpha1.HashRingSpec) { s.Backends[5].Weight = ptr.To(int32(1)) })
 	c.after(minute)
 	c.want(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRingPublished, "")
@@ -470,6 +474,33 @@ func TestUnreadSourceKeepsAll(t *testing.T) {
 	c.after(plan.DefaultLeaveDelay)
 	if got := len(c.ids()); got != 11 {
 		t.Errorf("%d backends", got)
+	}
+}
+
+// TestUnreadSourceKeepsHoldAndDown: nothing is better because nobody can look.
+func TestUnreadSourceKeepsHoldAndDown(t *testing.T) {
+	c := newCluster(t, named())
+	c.see(pods(10))
+	c.step()
+	c.see(gone(pods(10), 6))
+	c.after(minute)
+	hold, clocks, down := c.ring.Status.Hold, c.ring.Status.Members, c.file().Down
+	c.seen.Sources = []plan.BackendSource{{}}
+	c.after(minute)
+	if diff := cmp.Diff(hold, c.ring.Status.Hold); diff != "" {
+		t.Errorf("hold (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(clocks, c.ring.Status.Members); diff != "" {
+		t.Errorf("clocks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(down, c.file().Down); diff != "" || len(down) != 6 {
+		t.Errorf("down (-want +got):\n%s", diff)
+	}
+	c.see(pods(10))
+	c.after(minute)
+	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished")
+	if down := c.file().Down; down != nil {
+		t.Errorf("down %v", down)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // DefaultLeaveDelay is spec.membership.leaveDelay where spec does not set it; the schema has the same default.
@@ -36,6 +37,8 @@ type membership struct {
 	// undeclared is how many of them are the latter.
 	lost       []string
 	undeclared int
+	// drained are those that the published ring has with a weight and that have none any more.
+	drained []string
 	// placed is how many backends of the published ring have a weight.
 	placed int
 	// reference is how many backends the ring had before it lost some: what spec.membership.maxRemoved is a part of.
@@ -129,6 +132,7 @@ func planMembers(r *v1alpha1.HashRing, all roster, base *baseRing, compose func(
 	out.clocks, out.due, out.next, out.placed = sorted(clocks.list), sorted(clocks.due), clocks.next, base.placed()
 	out.setReference(r.Status.Backends)
 	slices.Sort(out.lost)
+	slices.Sort(out.drained)
 	return out
 }
 
@@ -142,9 +146,14 @@ func (p *memberPlanner) present(m *member) {
 	if placed && m.badWeight {
 		b.Weight = published.Weight
 	}
+	if placed && published.Weight > 0 && b.Weight == 0 {
+		p.out.drained = append(p.out.drained, b.ID)
+	}
 	switch {
-	case m.declared, placed && (m.health == ready || p.roster.unread()):
+	case m.declared || placed && m.health == ready:
 		p.stays(b)
+	case placed && p.roster.unread():
+		p.waits(b, published.Weight > 0 && b.Weight > 0)
 	case placed:
 		p.leaves(b, published.Weight > 0 && b.Weight > 0) // One that is drained at the same time is no loss.
 	case m.health == ready && !m.unknown && !m.otherFamily:
@@ -163,7 +172,7 @@ func (p *memberPlanner) absent(published ring.Backend) {
 			p.out.undeclared++
 		}
 	case p.roster.unread():
-		p.stays(b)
+		p.waits(b, published.Weight > 0)
 	default:
 		p.leaves(b, published.Weight > 0)
 	}
@@ -173,6 +182,20 @@ func (p *memberPlanner) stays(b ring.Backend) {
 	p.out.backends = append(p.out.backends, b)
 	p.out.kept = append(p.out.kept, b)
 	p.out.eventual = append(p.out.eventual, b)
+}
+
+// waits keeps a backend while a source cannot be read as it was when all could: on the ring, and lost where it was. Its delay ends
+// at the earliest when they can be read again.
+func (p *memberPlanner) waits(b ring.Backend, weighs bool) {
+	p.stays(b)
+	clock, ok := p.clocks.known[b.ID]
+	if !ok || clock.State != v1alpha1.MemberLeaving {
+		return
+	}
+	p.clocks.list = append(p.clocks.list, clock)
+	if weighs {
+		p.out.lost = append(p.out.lost, b.ID)
+	}
 }
 
 // goes removes a backend now.
@@ -293,12 +316,12 @@ func (b *baseRing) featuresOf(backend ring.Backend, spec v1alpha1.HashRingSpec) 
 
 // dialled returns what routing.json says of the backends of a ring: where those whose identity is a name are dialled, and
 // which are down. An address that nobody knows any more is the one that was published last.
-func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[string]string, ids []string) (addresses map[string]string, down []string) {
+func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last routing.File, ids []string) (addresses map[string]string, down []string) {
 	named := spec.Identity == v1alpha1.IdentityName
 	addresses = map[string]string{}
 	for _, id := range ids {
 		m := all.find(id)
-		address := last[id]
+		address := last.Addresses[id]
 		if m != nil {
 			address = dialAddress(m.backend)
 		}
@@ -307,6 +330,9 @@ func dialled(spec v1alpha1.HashRingSpec, all roster, base *baseRing, last map[st
 		}
 		gone := m == nil && len(spec.BackendsFrom) > 0 && !all.unread()
 		undeclared := gone && base.exists() && base.declared(id) // It may run all the same, and is on the ring because it is held.
+		if m == nil && all.unread() {                            // Whoever was down still is, as far as anybody knows.
+			gone = slices.Contains(last.Down, id)
+		}
 		if gone && !undeclared || m != nil && m.health == notServing || named && address == "" {
 			down = append(down, id)
 		}

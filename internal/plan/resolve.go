@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Refusal says why a spec cannot be published. The last good ring stays.
@@ -72,11 +73,11 @@ func BuildFrom(spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error
 	if previous != nil {
 		recipe = previous.Recipe()
 	}
-	return composer.desired(Afresh{}, config, recipe, all, nil, nil)
+	return composer.desired(Afresh{}, config, recipe, all, nil, routing.File{})
 }
 
 // desired builds the ring of a config and says how it is published.
-func (c *composer) desired(b Builder, config ring.Config, previous []byte, all roster, base *baseRing, last map[string]string) (*Desired, error) {
+func (c *composer) desired(b Builder, config ring.Config, previous []byte, all roster, base *baseRing, last routing.File) (*Desired, error) {
 	if weighted(config.Backends) == 0 {
 		return nil, refusef(v1alpha1.ReasonNoBackends, "%s: none of %d backends has a weight above 0", c.field(), len(config.Backends))
 	}
