@@ -5,8 +5,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,16 +13,6 @@ import (
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
-
-// Candidate is a ring that was built and waits.
-type Candidate struct {
-	Ring   *Ring
-	Reason v1alpha1.ConditionReason
-	// Revision is the number that it would have.
-	Revision int64
-	// Moved is how many positions of the key space it gives another owner.
-	Moved uint64
-}
 
 // Members says who waits to join or to leave the ring.
 type Members struct {
@@ -213,196 +201,12 @@ func (c *chooser) enoughToBegin(m membership) error {
 	return refusal
 }
 
-// underPublished returns config with the algorithm of the published ring, and the views that are left of that.
-func (c *chooser) underPublished(config ring.Config) ring.Config {
-	config.Algorithm, config.Views, config.MaxPoints = c.base.config.Algorithm, nil, maxPoints(c.base.config.Algorithm.Version)
-	for _, view := range c.base.config.Views {
-		if !slices.ContainsFunc(view, func(name string) bool { return !slices.Contains(config.Features, name) }) {
-			config.Views = append(config.Views, view)
-		}
-	}
-	return config
-}
-
 func (c *chooser) desired(config ring.Config) (*Desired, error) {
 	var previous []byte
 	if c.seen.Published != nil {
 		previous = c.seen.Published.Recipe
 	}
 	return c.composer.desired(c.builder, config, previous, c.roster, c.base, c.last)
-}
-
-// withinBudget returns desired, or where it moves more than spec.membership.maxMovement allows, the published ring with
-// desired as the candidate.
-func (c *chooser) withinBudget(desired *Desired) (*Desired, error) {
-	if !c.base.exists() || desired.Ring.Digest() == c.seen.Published.Digest {
-		return desired, nil
-	}
-	budget := c.ring.Spec.Membership.MaxMovement
-	limited := budget != "" && c.ring.Spec.ChangePolicy != v1alpha1.ChangeImmediate
-	limit, err := parsePercent("spec.membership.maxMovement", budget, "100%")
-	if err != nil {
-		return nil, err
-	}
-	before, err := c.rebuild(c.seen.Published)
-	if err != nil || !limited && before.PointCount()+desired.Ring.PointCount() > maxCasualPoints {
-		return desired, nil //nolint:nilerr // What cannot be built again cannot be kept either.
-	}
-	moved, err := c.builder.Movement(before, desired.Ring)
-	if err != nil {
-		return nil, err
-	}
-	worst, view := moved, []string(nil)
-	if limited {
-		if worst, view, err = c.builder.WorstMovement(before, desired.Ring); err != nil {
-			return nil, err
-		}
-	}
-	if limited && worst*million > uint64(limit)*ring.KeySpace {
-		c.decision.Candidate = &Candidate{Ring: desired.Ring, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
-		if c.decision.Hold == nil { // A loss is what somebody has to look at first.
-			c.decision.Hold = &Hold{
-				Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
-				Message: fmt.Sprintf("the change would move %s of the key space%s, more than spec.membership.maxMovement %s: it is the candidate; a higher maxMovement or changePolicy Immediate lets it through",
-					percentOf(worst), inView(view), budget),
-			}
-		}
-		return c.keep(c.seen.Published)
-	}
-	c.decision.Moved = &moved
-	return desired, nil
-}
-
-func inView(features []string) string {
-	if len(features) == 0 {
-		return ""
-	}
-	return " in the view of " + strings.Join(features, ",")
-}
-
-// proposeAlgorithm makes the ring under the algorithm of spec the candidate.
-func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) error {
-	config := c.composer.config
-	config.Backends = backends
-	proposed, err := c.desired(config)
-	if err != nil {
-		return err
-	}
-	moved, err := c.builder.Movement(active.Ring, proposed.Ring)
-	if err != nil {
-		return err
-	}
-	if hold := c.decision.Hold; hold != nil && hold.Reason == v1alpha1.ReasonMovementBudget {
-		hold.Message = fmt.Sprintf("beside the change of algorithm, the change of backends or features would move more of the key space than spec.membership.maxMovement %s: both are the candidate",
-			c.ring.Spec.Membership.MaxMovement)
-	}
-	c.decision.Candidate = &Candidate{Ring: proposed.Ring, Reason: v1alpha1.ReasonAlgorithmChanged, Moved: moved}
-	return nil
-}
-
-// describePending says what those who wait will move.
-func (c *chooser) describePending(m membership, desired *Desired, config ring.Config) {
-	if len(m.clocks) == 0 {
-		return
-	}
-	config.Backends = m.eventual
-	eventual, err := c.desired(config)
-	if err != nil || eventual.Ring.PointCount()+desired.Ring.PointCount() > maxCasualPoints {
-		return
-	}
-	if moved, err := c.builder.Movement(desired.Ring, eventual.Ring); err == nil {
-		c.decision.Members.PendingMoved = &moved
-	}
-}
-
-// pinned returns the ring of spec.pinnedRevision.
-func (c *chooser) pinned() (*Desired, error) {
-	pinned, record := *c.ring.Spec.PinnedRevision, c.seen.Pinned
-	if last, digest := lastPublished(c.ring.Status, c.seen); record == nil && last == pinned && c.seen.Published != nil && c.seen.Published.Digest == digest {
-		record = c.seen.Published // Its record is written again.
-	}
-	if record == nil {
-		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d is not kept; revisions that are: %s", pinned, c.kept())
-	}
-	if config, err := ring.ReadConfig(record.Recipe); err == nil && config.Identity != identities[c.ring.Spec.Identity] {
-		return nil, refusef(v1alpha1.ReasonRevisionNotFound, "spec.pinnedRevision %d was published with another identity than spec.identity %s",
-			pinned, c.ring.Spec.Identity)
-	}
-	desired, err := c.keep(record)
-	if err != nil {
-		return nil, fmt.Errorf("building revision %d again: %w", pinned, err)
-	}
-	c.decision.Hold = &Hold{
-		Reason: v1alpha1.ReasonPinned, Blocks: true,
-		Message: fmt.Sprintf("spec.pinnedRevision says that revision %d is published, whatever the rest of spec asks for", pinned),
-	}
-	return desired, nil
-}
-
-// kept lists the revisions of the history.
-func (c *chooser) kept() string {
-	var list []string
-	for _, o := range c.seen.History {
-		if o.Holder == Ours {
-			list = append(list, strconv.FormatInt(o.Revision, 10))
-		}
-	}
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
-}
-
-// lastGood returns the published ring where spec is refused: what was edited or deleted is restored, and who is down, and where
-// backends are dialled, stays up to date. It is nil where there is none, or nothing is left to write it from.
-func (c *chooser) lastGood() *Desired {
-	_, digest := lastPublished(c.ring.Status, c.seen)
-	if c.seen.Published == nil || c.seen.Published.Digest != digest {
-		return nil
-	}
-	desired, err := c.keep(c.seen.Published)
-	if err != nil {
-		return nil
-	}
-	return desired
-}
-
-// keep returns a ring that was published before, to be published as it was. Who is down, and where backends are dialled, is
-// as it is now.
-func (c *chooser) keep(p *Published) (*Desired, error) {
-	built, err := c.rebuild(p)
-	if err != nil {
-		return nil, err
-	}
-	config, err := ring.ReadConfig(p.Recipe)
-	if err != nil {
-		return nil, err
-	}
-	d := &Desired{
-		Ring: built, Drained: len(config.Backends) - weighted(config.Backends), Declared: p.Declared,
-		Chunks: max(chunks(c.ring.Spec), len(built.Chunks())),
-	}
-	d.Addresses, d.Down = dialled(c.ring.Spec, c.roster, c.base, c.last, idsOf(config.Backends))
-	return d, nil
-}
-
-// rebuild returns a ring that was published before, byte for byte.
-func (c *chooser) rebuild(p *Published) (*Ring, error) {
-	return c.builder.Build(Request{
-		Recipe: p.Recipe, Encoding: p.encoding(), Chunks: v1alpha1.MaxChunks, Config: ring.Config{MaxPoints: MaxPoints},
-	})
-}
-
-// lastRouting returns the routing file that is published, if nobody has edited it.
-func lastRouting(seen Observation) routing.File {
-	if !seen.Routing.intact() {
-		return routing.File{}
-	}
-	file, err := routing.Parse([]byte(seen.Routing.Text))
-	if err != nil {
-		return routing.File{}
-	}
-	return file
 }
 
 // percentOf formats a number of positions as a part of the key space.
