@@ -325,3 +325,44 @@ func TestRestartChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAThousandEventsASecond: of three seconds of endpoints that come and go each millisecond, one publication an interval is made,
+// and the last state is published when the interval after it is over.
+func TestAThousandEventsASecond(t *testing.T) {
+	const interval = 500 * time.Millisecond
+	s := named()
+	s.Algorithm.PointsPerWeight = 4
+	s.Publication.MinInterval = &metav1.Duration{Duration: interval}
+	s.Membership.LeaveDelay, s.Membership.MaxRemoved = &metav1.Duration{}, "100%"
+	c := newCluster(t, s)
+	c.see(pods(20))
+	c.step()
+	random := rand.New(rand.NewPCG(1, 2))
+	var published []time.Time
+	note := func(d plan.Decision) {
+		if d.Wait == 0 && len(d.Writes) > 0 {
+			published = append(published, c.now)
+		}
+	}
+	began := c.now
+	last := 0
+	for range 3000 {
+		last = 5 + random.IntN(15)
+		c.see(pods(last))
+		note(c.after(time.Millisecond))
+	}
+	for c.now.Sub(began) < 3*time.Second+interval+time.Millisecond && len(c.ids()) != last {
+		note(c.after(time.Millisecond))
+	}
+	if got := len(c.ids()); got != last || c.now.Sub(began) > 3*time.Second+interval+time.Millisecond {
+		t.Errorf("%d backends after %s, want the last %d", got, c.now.Sub(began), last)
+	}
+	for i := 1; i < len(published); i++ {
+		if gap := published[i].Sub(published[i-1]); gap < interval {
+			t.Errorf("publication %d came %s after the one before", i, gap)
+		}
+	}
+	if len(published) < 4 {
+		t.Errorf("%d publications in all", len(published))
+	}
+}
