@@ -51,7 +51,8 @@ const (
 	// ConditionReconciling is kstatus's sign of work in progress. It is present, and True, only while the operator is
 	// on its way to what spec asks for and expects to get there without help.
 	//
-	// Reasons for True: ReasonCoalescing, ReasonPublishFailed, ReasonSourcesUnread.
+	// Reasons for True: ReasonCoalescing, ReasonPublishFailed, ReasonSourcesUnread, and ReasonNoBackends and ReasonBelowMinimum
+	// of a first ring whose backends come from Services.
 	ConditionReconciling ConditionType = "Reconciling"
 
 	// ConditionStalled is kstatus's sign of work that cannot go on. It is present, and True, only while somebody has to
@@ -134,8 +135,8 @@ const (
 	// ReasonBelowMinimum means that fewer backends would be placed than spec.membership.minBackends.
 	ReasonBelowMinimum ConditionReason = "BelowMinimum"
 
-	// ReasonSuddenLoss means that more of the placed backends are gone, not ready or taken out of spec than
-	// spec.membership.maxRemoved. Their return, or kubectl hashring release, ends it.
+	// ReasonSuddenLoss means that more of the backends are gone, not ready or taken out of spec at one time than
+	// spec.membership.maxRemoved, and others have not taken their place. Their return, or kubectl hashring release, ends it.
 	ReasonSuddenLoss ConditionReason = "SuddenLoss"
 
 	// ReasonPinned means that spec.pinnedRevision says which ring is published.
