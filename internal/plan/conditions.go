@@ -37,9 +37,12 @@ func setConditions(s *v1alpha1.HashRingStatus, r *v1alpha1.HashRing, d Decision,
 	c := conditionSetter{&s.Conditions, r.Generation, now}
 	v := verdict(r.Status, d, failure)
 	c.set(v1alpha1.ConditionReady, v.ready, v.reason, v.message)
-	if v.published == metav1.ConditionTrue {
+	switch {
+	case v.published == metav1.ConditionTrue:
 		c.set(v1alpha1.ConditionPublished, v.published, v1alpha1.ReasonRingPublished, publishedAs(d))
-	} else {
+	case d.Refusal == nil && failure == nil:
+		c.set(v1alpha1.ConditionPublished, v.published, v1alpha1.ReasonCoalescing, coalescing(r.Status, d))
+	default:
 		c.set(v1alpha1.ConditionPublished, v.published, v.reason, v.message)
 	}
 	c.setCauses(d, d.decided(failure))
@@ -144,24 +147,31 @@ func verdict(last v1alpha1.HashRingStatus, d Decision, failure error) conditions
 			ready: metav1.ConditionFalse, published: metav1.ConditionFalse, stalled: !d.Refusal.Waits, reconciling: d.Refusal.Waits, reason: d.Refusal.Reason,
 			message: d.Refusal.Message + "; " + lastGood(last, d),
 		}
-	case d.Wait > 0:
-		return conditions{
-			ready: metav1.ConditionTrue, published: metav1.ConditionFalse, reconciling: true, reason: v1alpha1.ReasonCoalescing,
-			message: "a newer ring waits for spec.publication.minInterval; " + lastGood(last, d),
-		}
 	}
 	v := conditions{
 		ready: metav1.ConditionTrue, published: metav1.ConditionTrue, reason: v1alpha1.ReasonRingPublished, message: publishedAs(d),
 	}
+	if d.Wait > 0 {
+		v = conditions{
+			ready: metav1.ConditionTrue, published: metav1.ConditionFalse, reconciling: true, reason: v1alpha1.ReasonCoalescing,
+			message: coalescing(last, d),
+		}
+	}
 	switch {
 	case d.Hold != nil && d.Hold.Blocks && (d.Hold.Reason == v1alpha1.ReasonSuddenLoss || d.Hold.Reason == v1alpha1.ReasonBelowMinimum):
-		v.ready, v.stalled, v.reason, v.message = metav1.ConditionFalse, true, d.Hold.Reason, d.Hold.Message+"; "+publishedAs(d)
+		v.ready, v.reconciling, v.stalled, v.reason, v.message = metav1.ConditionFalse, false, true, d.Hold.Reason, d.Hold.Message+"; "+v.message
+	case d.Wait > 0:
 	case d.Hold != nil && d.Hold.Reason == v1alpha1.ReasonPinned:
 		v.reason, v.message = v1alpha1.ReasonPinned, d.Hold.Message+fmt.Sprintf("; it is revision %d now", d.Publication.Revision)
 	case d.Candidate != nil:
 		v.reason, v.message = v1alpha1.ReasonCandidateWaiting, candidateOf(d.Candidate)
 	}
 	return v
+}
+
+// coalescing says what waits for minInterval.
+func coalescing(last v1alpha1.HashRingStatus, d Decision) string {
+	return "a newer ring waits for spec.publication.minInterval; " + lastGood(last, d)
 }
 
 // lastGood says what readers have in the meantime.

@@ -504,6 +504,20 @@ func TestUnreadSourceKeepsHoldAndDown(t *testing.T) {
 	}
 }
 
+// TestHeldWhileCoalescing: what has to wait for minInterval does not hide that somebody has to look.
+func TestHeldWhileCoalescing(t *testing.T) {
+	s := named()
+	s.Membership.LeaveDelay, s.Publication.MinInterval = &metav1.Duration{}, &metav1.Duration{Duration: time.Minute}
+	c := newCluster(t, s)
+	c.see(pods(10))
+	c.step()
+	c.see(gone(pods(10), 6))
+	c.after(time.Second)
+	c.wantConditions("Ready=False/SuddenLoss", "Published=False/Coalescing", "Held=True/SuddenLoss", "Stalled=True/SuddenLoss")
+	c.after(time.Minute)
+	c.wantConditions("Ready=False/SuddenLoss", "Published=True/RingPublished", "Held=True/SuddenLoss", "Stalled=True/SuddenLoss")
+}
+
 // TestPinnedToWhatIsPublished needs no record: that is written again.
 func TestPinnedToWhatIsPublished(t *testing.T) {
 	c := newCluster(t, spec(3))
