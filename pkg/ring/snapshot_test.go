@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -177,12 +178,23 @@ func TestEveryByteCounts(t *testing.T) {
 // checkOpen is the property of the decoder: it refuses with a FormatError, or what it accepted is a ring that works.
 func checkOpen(t *testing.T, data []byte) {
 	t.Helper()
-	r, err := ring.OpenWith(data, ring.OpenOptions{MaxPoints: 1 << 16}) // A recipe that somebody invented could ask for much.
+	const limit = 1 << 16 // A recipe that somebody invented could ask for much.
+	r, err := ring.OpenWith(data, ring.OpenOptions{MaxPoints: limit})
+	config, unread := ring.ReadConfig(data)
 	if err != nil {
-		if formatError := (*ring.FormatError)(nil); !errors.As(err, &formatError) && !errors.Is(err, ring.ErrEmptySlot) {
+		var formatError *ring.FormatError
+		var tooMany *ring.TooManyPointsError
+		switch {
+		case errors.As(err, &tooMany) && tooMany.Points > limit:
+		case !errors.As(err, &formatError) && !errors.Is(err, ring.ErrEmptySlot):
 			t.Fatalf("error %v of type %T", err, err)
 		}
 		return
+	}
+	want := r.Config()
+	want.Previous, want.MaxPoints = nil, 0
+	if unread != nil || !reflect.DeepEqual(want, config) {
+		t.Fatalf("what it says of itself: %+v, %v, want %+v", config, unread, want)
 	}
 	for h := uint32(0); h < 0xf0000000; h += 0x0fffffff {
 		if owner, err := r.Owner(h); err == nil && (owner >= r.Len() || r.Weight(owner) == 0) {
