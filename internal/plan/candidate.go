@@ -102,7 +102,7 @@ func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) err
 
 // describePending says what those who wait will move.
 func (c *chooser) describePending(m membership, desired *Desired, config ring.Config) {
-	if len(m.clocks) == 0 {
+	if m.next.IsZero() { // Nobody waits, or nobody knows for how long, because a source cannot be read.
 		return
 	}
 	config.Backends = m.eventual

@@ -23,9 +23,9 @@ type Members struct {
 	Reference, After int
 	// Placed says that the desired ring has all of these members, so that whoever is due is on it, or off it.
 	Placed bool
-	// Next is when the first delay is over; the zero time where none runs.
+	// Next is when the first delay is over; the zero time where none runs, or those that do wait for a source to be read.
 	Next time.Time
-	// PendingMoved is how many positions of the key space have another owner once all delays are over; nil where none runs, or
+	// PendingMoved is how many positions of the key space have another owner once all delays are over; nil without Next, and where
 	// no ring would be left.
 	PendingMoved *uint64
 }

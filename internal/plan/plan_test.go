@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -84,8 +85,22 @@ func (c *cluster) step() plan.Decision {
 	for _, record := range d.Outdated {
 		c.deleteRecord(record.Name)
 	}
-	c.ring.Status = plan.Status(c.ring, d, nil, c.now)
+	c.ring.Status = c.stored(plan.Status(c.ring, d, nil, c.now))
 	return d
+}
+
+// stored returns a status as it comes back from an API server, which takes no field that is null.
+func (c *cluster) stored(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
+	c.t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(text), ":null") {
+		c.t.Fatalf("the API server would refuse the status %s, %v", text, err)
+	}
+	var stored v1alpha1.HashRingStatus
+	if err := json.Unmarshal(text, &stored); err != nil {
+		c.t.Fatal(err)
+	}
+	return stored
 }
 
 func (c *cluster) write(cm plan.ConfigMap) {

@@ -14,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -284,6 +285,34 @@ var _ = Describe("a ring of a Service", func() {
 		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
 		publications := got.Status.Routing.Generation - first.Status.Routing.Generation
 		Expect(publications).To(BeNumerically("<=", int64(time.Since(began)/interval)+2))
+	})
+
+	It("keeps who is down and the delays that run while the Service cannot be read", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		e := newEndpoints(ctx, namespace, "cache", 10)
+		r := newSourced(namespace, "cache")
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		e.lose(ctx, 6)
+		got := &v1alpha1.HashRing{}
+		unread := func(reason v1alpha1.ConditionReason) func(Gomega) {
+			return func(g Gomega) {
+				g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(r), got)).To(Succeed())
+				g.Expect(got.Status.ObservedGeneration).To(Equal(got.Generation))
+				g.Expect(meta.FindStatusCondition(got.Status.Conditions, string(v1alpha1.ConditionBackendsResolved)).Reason).To(Equal(string(reason)))
+				g.Expect(got.Status.Members).To(HaveLen(6))
+				g.Expect(got.Status.Hold).To(HaveField("Count", int32(6)))
+			}
+		}
+		Eventually(unread(v1alpha1.ReasonResolved)).Should(Succeed())
+		hold, members := got.Status.Hold.DeepCopy(), got.Status.Members
+		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.BackendsFrom[0].Service.Port = ptr.To(intstr.FromString("htpp")) })
+		Eventually(unread(v1alpha1.ReasonPortNotFound)).Should(Succeed())
+		Expect(got.Status.Hold).To(Equal(hold))
+		Expect(got.Status.Members).To(Equal(members))
+		Expect(got.Status.Pending).To(BeNil())
+		Expect(routingOf(ctx, r).Down).To(HaveLen(6))
+		Expect(backendsOn(ctx, r)).To(HaveLen(10))
 	})
 
 	It("changes nothing when the operator is started again", func(ctx SpecContext) {
