@@ -111,7 +111,7 @@ func run(ctx context.Context, o options) (results []result, err error) {
 		err = os.RemoveAll(dir)
 	}()
 	for _, step := range []func(context.Context) error{
-		l.build, l.startControlPlane, l.startWatch, l.startOperator, l.publishAll, l.steady, l.churn, l.restart, l.memory,
+		l.build, l.startControlPlane, l.startWatch, l.startOperator, l.publishAll, l.steady, l.churn, l.flood, l.restart, l.memory,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

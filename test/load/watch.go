@@ -98,6 +98,13 @@ func (w *watch) next(name string, generation int64) (<-chan time.Time, bool) {
 	return seen, true
 }
 
+// generation returns the newest generation of a ring's routing file, 0 where there is none yet.
+func (w *watch) generation(name string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.generations[name]
+}
+
 // all waits until so many rings have a routing file.
 func (w *watch) all(ctx context.Context, rings int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
