@@ -31,6 +31,8 @@ const (
 	// floodChanged is how many endpoints come or go with one write of a slice.
 	floodChanged = 2
 	floodRate    = 1000
+	// floodPace is at what rate they are sent, so that those that are late do not make it fewer than floodRate.
+	floodPace    = 1100
 	floodSeconds = 10
 )
 
@@ -110,7 +112,7 @@ func (l *load) sendFlood(ctx context.Context, each int) error {
 		group.Go(func() error {
 			object := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: l.cluster.namespace, Name: floodSlice(k)}}
 			for n := range each {
-				if err := pause(ctx, time.Until(began.Add(time.Duration(n)*time.Second*floodSlices*floodChanged/floodRate))); err != nil {
+				if err := pause(ctx, time.Until(began.Add(time.Duration(n)*time.Second*floodSlices*floodChanged/floodPace))); err != nil {
 					return err
 				}
 				patch, err := json.Marshal(floodOperations(k, n%2 == 1))
