@@ -17,7 +17,7 @@ const DefaultMinInterval = 5 * time.Second
 
 // Decision is what to do for one HashRing now.
 type Decision struct {
-	// Refusal says why nothing is to be published; nil where something is, or has been.
+	// Refusal says why what spec asks for is not published; nil where it is, or has been, or is held or waits.
 	Refusal *Refusal
 	// Problems are what is wrong with sources and their endpoints.
 	Problems []Problem
@@ -36,7 +36,8 @@ type Decision struct {
 	// kept up to date or restored, and otherwise nil.
 	Desired     *Desired
 	Publication *Publication
-	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. Empty with Wait.
+	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. With Wait those that nobody
+	// has.
 	Writes []ConfigMap
 	// Record is to be written before Writes; nil where it is there as it shall be, and with Wait.
 	Record *Record
