@@ -9,9 +9,9 @@
 //     written into it.
 //   - Writes are server-side applies under the field manager v1alpha1.FieldManager, guarded by the resourceVersion of what
 //     was seen, so that of two writers the one that saw less fails with a conflict.
-//   - A record is made whole by one exclusive create, and never changed but for its labels and owner.
+//   - A record is made whole by one exclusive create, and never changed but for its labels and annotations.
 //   - Snapshots are written before the routing file that names them, and a chunk is deleted only after a routing file that
 //     does not name it was seen.
-//   - ConfigMaps and records are cached by label and without their payload; digests of what was there are kept in its place, so that an
+//   - ConfigMaps and records are cached by label and without their payload, but for routing.json; digests of what was there are kept in its place, so that an
 //     edit is seen although the bytes are not.
 package publish

@@ -21,8 +21,8 @@ import (
 type Publisher struct {
 	// Client reads ConfigMaps from a cache that was set up with [CacheOptions], and writes.
 	Client client.Client
-	// Live reads from the API server. It is asked only for names that the cache does not have: the ConfigMap of somebody
-	// else carries no label of ours and so is not in the cache.
+	// Live reads from the API server. It is asked for what the cache does not have: names of ConfigMaps, because that of somebody else
+	// carries no label of ours, and once for the payload of each record.
 	Live client.Reader
 
 	recipes recipes
