@@ -214,7 +214,7 @@ func (v *verification) checkManifest(name string, hashRing *v1alpha1.HashRing) {
 	}
 	// UID and generation are not in a manifest; they are taken as published.
 	ref := plan.Ref{Namespace: hashRing.Namespace, Name: hashRing.Name, UID: types.UID(v.file.UID)}
-	expected, err := plan.Render(ref, desired, 1, v.file.Generation)
+	expected, err := plan.Render(ref, desired, max(v.file.Stable.Revision, 1), v.file.Generation)
 	if err == nil && !bytes.Equal(expected.Files()[routing.FileName], v.routing.data) {
 		err = errors.New("it names another snapshot or other addresses")
 	}

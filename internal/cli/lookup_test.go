@@ -329,7 +329,7 @@ func TestLookupRefusesFilesThatDisagree(t *testing.T) {
 			func(t *testing.T) { replace(t, "edge/routing.json", `"V2"}`, `"V2"},"addresses":{"x":"y:1"}`) }, "routing.json has 1 addresses",
 		},
 		"an unknown field": {
-			func(t *testing.T) { replace(t, "edge/routing.json", `"V2"}`, `"V2"},"split":{}`) }, `unknown field "split"`,
+			func(t *testing.T) { replace(t, "edge/routing.json", `"V2"}`, `"V2"},"overflow":{}`) }, `unknown field "overflow"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,6 +70,9 @@ func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, erro
 		Addresses:  d.Addresses,
 		Down:       d.Down,
 	}
+	if ref.UID != "" { // Without a cluster nobody counts revisions.
+		file.Stable.Revision = revision
+	}
 	text, err := file.Encode()
 	if err != nil && len(d.Down) > 0 {
 		file.Down = nil

@@ -27,15 +27,23 @@ type OpenOptions struct {
 	// MaxPoints limits the points that are built for a recipe; 0 is DefaultMaxPoints. It is at most HardMaxPoints. The points of
 	// other snapshots are there already and not limited.
 	MaxPoints uint64
+	// Digest is that of the snapshot that is wanted; "" takes any. Another one is a [DigestError], whatever else is wrong with it,
+	// and is found out before anything is read.
+	Digest string
 }
 
-// OpenWith is [Open] with options. The error is a [ConfigError] where they are out of their limits.
+// OpenWith is [Open] with options. The error can also be a [ConfigError], where they are out of their limits, or a [DigestError].
 func OpenWith(snapshot []byte, o OpenOptions) (*Ring, error) {
 	if o.MaxPoints > HardMaxPoints {
 		return nil, &ConfigError{"maxPoints", fmt.Sprint(o.MaxPoints), fmt.Sprintf("the limit is %d", HardMaxPoints)}
 	}
 	if bytes.Equal(snapshot, EmptySlot()) {
 		return nil, ErrEmptySlot
+	}
+	if o.Digest != "" {
+		if digest := Digest(snapshot); digest != o.Digest {
+			return nil, &DigestError{Digest: digest, Want: o.Digest}
+		}
 	}
 	d := decoder{data: snapshot, ring: &Ring{snapshot: snapshot, encoding: EncodingPoints, copied: new(atomic.Int64)}, maxPoints: o.MaxPoints}
 	for _, step := range []func() error{

@@ -58,6 +58,17 @@ func (e *TooManyPointsError) Error() string {
 		e.Points, e.Limit, e.Limit/e.Weight)
 }
 
+// DigestError says that a snapshot is not the one that was wanted.
+type DigestError struct {
+	// Digest is that of the snapshot, Want what it should be.
+	Digest, Want string
+}
+
+// Error names both.
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("the digest of the snapshot is %s, not %s", e.Digest, e.Want)
+}
+
 // FormatError says where a snapshot is not what [Build] would have written.
 type FormatError struct {
 	// Field names the part of the format, as docs/snapshot-format.md does.

@@ -131,7 +131,7 @@ func TestOpenRefuses(t *testing.T) {
 			want:   ringclient.LoadError{Reason: ringclient.ReasonRouting, File: "routing.json"},
 		},
 		"routing with an unknown field": {
-			change: map[string][]byte{"routing.json": edit(`{`, `{"split":{},`)},
+			change: map[string][]byte{"routing.json": edit(`{`, `{"overflow":{},`)},
 			want:   ringclient.LoadError{Reason: ringclient.ReasonRouting, File: "routing.json"},
 		},
 		"routing of a future version": {

@@ -53,8 +53,11 @@ func (e *FileTooLargeError) Error() string {
 var ErrEmptyChunk = errors.New("it is empty: it is of another moment than " + FileName)
 
 // folder is a directory of files. Actual has its "..data" link followed and changes with every swap; shown is how users
-// know it.
-type folder struct{ shown, actual string }
+// know it. Swapped says that there is, or is in the directory above, such a link.
+type folder struct {
+	shown, actual string
+	swapped       bool
+}
 
 // Moment is where the files of a directory lie between two swaps of its volume. The link of a volume is followed once,
 // when the Moment is made, so that a swap while files are read cannot mix those of two moments: a read of a moment that is
@@ -66,9 +69,11 @@ type Moment struct {
 
 // MomentOf returns the present moment of a directory, which need not exist.
 func MomentOf(dir string) Moment {
-	root := folder{dir, followData(dir)}
+	root := newFolder(dir, dir)
 	sub := func(name string) folder {
-		return folder{filepath.Join(dir, name), followData(filepath.Join(root.actual, name))}
+		f := newFolder(filepath.Join(dir, name), filepath.Join(root.actual, name))
+		f.swapped = f.swapped || root.swapped
+		return f
 	}
 	m := Moment{root: root, routing: sub(RoutingFolder)}
 	for chunk := range MaxChunks {
@@ -77,16 +82,17 @@ func MomentOf(dir string) Moment {
 	return m
 }
 
-// followData returns where "..data" in dir leads to, or dir where there is no such link.
-func followData(dir string) string {
+// newFolder follows the "..data" link of dir, where it has one.
+func newFolder(shown, dir string) folder {
 	target, err := os.Readlink(filepath.Join(dir, DataLink))
-	if err != nil {
-		return dir
+	switch {
+	case err != nil:
+		return folder{shown, dir, false}
+	case filepath.IsAbs(target):
+		return folder{shown, target, true}
+	default:
+		return folder{shown, filepath.Join(dir, target), true}
 	}
-	if filepath.IsAbs(target) {
-		return target
-	}
-	return filepath.Join(dir, target)
 }
 
 // ReadRouting returns the bytes of routing.json, and its path as a user knows it. Errors: those of [ReadFile].
@@ -116,6 +122,26 @@ func (m Moment) ReadSnapshot(ref Reference, limit int64) (data []byte, shown str
 		}
 	}
 	return data, shown, nil
+}
+
+// VolumeFile returns where the snapshot that ref names lies if it is one regular file of a volume that kubelet swaps, and its path
+// as a user knows it. Nobody writes to the files of such a volume: a swap replaces all of them, so they can be mapped. It
+// returns false for a plain directory, for a snapshot that is cut into chunks, and where there is no such file.
+func (m Moment) VolumeFile(ref Reference) (path, shown string, ok bool) {
+	if len(ref.Files()) > 1 {
+		return "", "", false
+	}
+	sub := m.a
+	if ref.Slot == SlotB {
+		sub = m.b
+	}
+	for _, f := range []folder{m.root, sub[0]} {
+		path, shown = filepath.Join(f.actual, ref.Slot.FileName()), filepath.Join(f.shown, ref.Slot.FileName())
+		if info, err := os.Stat(path); err == nil {
+			return path, shown, info.Mode().IsRegular() && f.swapped
+		}
+	}
+	return "", "", false
 }
 
 // ReadChunk returns the bytes of one file of a slot, and its path as a user knows it. Errors: those of [ReadFile].

@@ -69,8 +69,15 @@ type File struct {
 	UID string `json:"uid,omitempty"`
 	// Generation grows by one with every change of this file, from 1 on.
 	Generation int64 `json:"generation"`
-	// Stable is the ring that answers.
+	// LeaderEpoch numbers the operator that wrote the file among those that led, from 1 on; absent where nobody elects a
+	// leader. It never falls, and of two files the one of the lower epoch is the older one, whatever the generations.
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
+	// Stable is the ring that answers, save for the keys that Split sends to Candidate.
 	Stable Reference `json:"stable"`
+	// Candidate is the ring that a migration goes to; nil where there is none. It lies in the other slot.
+	Candidate *Reference `json:"candidate,omitempty"`
+	// Split says which keys the candidate answers; nil, and none where there is a candidate, is no key.
+	Split *Split `json:"split,omitempty"`
 	// Addresses gives the dial address, "host:port", of each backend whose identity is not its address.
 	Addresses map[string]string `json:"addresses,omitempty"`
 	// Down are the identities of backends that are on the ring and cannot serve, ascending, each once: readers pass over them to
@@ -84,14 +91,16 @@ type Reference struct {
 	Slot Slot `json:"slot"`
 	// Digest is "sha256:" and 64 hex digits of the snapshot.
 	Digest string `json:"digest"`
-	// Version is the algorithm: "V1", "V2".
+	// Version is the algorithm: "V1", "V2", "V3".
 	Version string `json:"version"`
+	// Revision numbers the rings that the HashRing published, from 1 on; 0, which is left out, is not known.
+	Revision int64 `json:"revision,omitempty"`
 	// Chunks is how many files the snapshot is cut into, 2 to MaxChunks; 0, which is left out, is one file. A reader that
 	// knows no chunks refuses the field and keeps the ring that it has.
 	Chunks int `json:"chunks,omitempty"`
 }
 
-// NewReference returns the reference to a snapshot that is cut into a number of files, 1 to MaxChunks.
+// NewReference returns the reference to a snapshot that is cut into a number of files, 1 to MaxChunks. Its revision is 0.
 func NewReference(slot Slot, digest, version string, files int) Reference {
 	r := Reference{Slot: slot, Digest: digest, Version: version}
 	if files > 1 {
@@ -109,7 +118,7 @@ func (r Reference) Files() []string {
 	return names
 }
 
-// Encode returns the canonical bytes: fields in the order of the struct, addresses sorted by identity, no white space, a
+// Encode returns the canonical bytes: fields in the order of the struct, the keys of maps sorted, no white space, a
 // line feed at the end. Equal files have equal bytes.
 func (f File) Encode() ([]byte, error) {
 	if err := f.check(); err != nil {
@@ -155,19 +164,50 @@ func (f File) check() error {
 		return fmt.Errorf("%s: ring is %q, not namespace/name", FileName, f.Ring)
 	case f.Generation < 1:
 		return fmt.Errorf("%s: generation is %d, not at least 1", FileName, f.Generation)
-	case f.Stable.Slot != SlotA && f.Stable.Slot != SlotB:
-		return fmt.Errorf("%s: stable.slot is %q, not a or b", FileName, f.Stable.Slot)
-	case !digestForm.MatchString(f.Stable.Digest):
-		return fmt.Errorf("%s: stable.digest is %q, not sha256: and 64 hex digits", FileName, f.Stable.Digest)
-	case f.Stable.Version == "":
-		return fmt.Errorf("%s: stable.version is missing", FileName)
-	case f.Stable.Chunks < 0 || f.Stable.Chunks == 1 || f.Stable.Chunks > MaxChunks:
-		return fmt.Errorf("%s: stable.chunks is %d, not 2 to %d; one file is one without chunks", FileName, f.Stable.Chunks, MaxChunks)
+	case f.LeaderEpoch < 0:
+		return fmt.Errorf("%s: leaderEpoch is %d, not at least 0", FileName, f.LeaderEpoch)
+	}
+	if err := f.Stable.check("stable"); err != nil {
+		return err
+	}
+	if err := f.checkCandidate(); err != nil {
+		return err
 	}
 	for i, id := range f.Down {
 		if id == "" || i > 0 && id <= f.Down[i-1] {
 			return fmt.Errorf("%s: down[%d] is %q, which is empty or does not come after the one before", FileName, i, id)
 		}
+	}
+	return nil
+}
+
+func (f File) checkCandidate() error {
+	switch {
+	case f.Candidate == nil && f.Split == nil:
+		return nil
+	case f.Candidate == nil:
+		return fmt.Errorf("%s: split is there without a candidate", FileName)
+	case f.Candidate.Slot == f.Stable.Slot:
+		return fmt.Errorf("%s: candidate.slot is %q, which is that of stable", FileName, f.Candidate.Slot)
+	}
+	if err := f.Candidate.check("candidate"); err != nil || f.Split == nil {
+		return err
+	}
+	return f.Split.check()
+}
+
+func (r Reference) check(field string) error {
+	switch {
+	case r.Slot != SlotA && r.Slot != SlotB:
+		return fmt.Errorf("%s: %s.slot is %q, not a or b", FileName, field, r.Slot)
+	case !digestForm.MatchString(r.Digest):
+		return fmt.Errorf("%s: %s.digest is %q, not sha256: and 64 hex digits", FileName, field, r.Digest)
+	case r.Version == "":
+		return fmt.Errorf("%s: %s.version is missing", FileName, field)
+	case r.Revision < 0:
+		return fmt.Errorf("%s: %s.revision is %d, not at least 0", FileName, field, r.Revision)
+	case r.Chunks < 0 || r.Chunks == 1 || r.Chunks > MaxChunks:
+		return fmt.Errorf("%s: %s.chunks is %d, not 2 to %d; one file is one without chunks", FileName, field, r.Chunks, MaxChunks)
 	}
 	return nil
 }

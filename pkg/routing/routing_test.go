@@ -3,6 +3,9 @@
 package routing_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +69,76 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// migrating returns the file of a migration that has begun in one datacenter.
+func migrating() routing.File {
+	f := file()
+	f.LeaderEpoch, f.Stable.Revision = 12, 7
+	f.Candidate = &routing.Reference{Slot: routing.SlotB, Digest: digest, Version: "V3", Revision: 8, Chunks: 2}
+	f.Split = &routing.Split{Seed: 2654435769, BasisPoints: map[string]int{"lab01": 50, routing.AnyDatacenter: 0}}
+	return f
+}
+
+// TestMigrationBytes pins the form of what a migration adds.
+func TestMigrationBytes(t *testing.T) {
+	want := `{"apiVersion":"ringwright.dev/v1alpha1","ring":"cdn/edge","uid":"u-1","generation":41,"leaderEpoch":12,` +
+		`"stable":{"slot":"a","digest":"` + digest + `","version":"V2","revision":7},` +
+		`"candidate":{"slot":"b","digest":"` + digest + `","version":"V3","revision":8,"chunks":2},` +
+		`"split":{"seed":2654435769,"basisPoints":{"*":0,"lab01":50}},` +
+		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"}}` + "\n"
+	got, err := migrating().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("bytes (-want +got):\n%s", diff)
+	}
+	parsed, err := routing.Parse(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(migrating(), parsed); diff != "" {
+		t.Errorf("parsed again (-want +got):\n%s", diff)
+	}
+}
+
+func TestMigrationRefused(t *testing.T) {
+	many := map[string]int{}
+	for i := range routing.MaxDatacenters {
+		many[fmt.Sprint(i)] = 1
+	}
+	longest := strings.Repeat("d", routing.MaxDatacenterBytes)
+	rows := map[string]struct {
+		change func(f *routing.File)
+		want   string // "" is accepted
+	}{
+		"as it is":           {func(*routing.File) {}, ""},
+		"no split yet":       {func(f *routing.File) { f.Split = nil }, ""},
+		"in the stable slot": {func(f *routing.File) { f.Candidate.Slot = "a" }, `candidate.slot is "a", which is that of stable`},
+		"slot c":             {func(f *routing.File) { f.Candidate.Slot = "c" }, `candidate.slot is "c", not a or b`},
+		"no digest":          {func(f *routing.File) { f.Candidate.Digest = "" }, `candidate.digest is ""`},
+		"no basis points":    {func(f *routing.File) { f.Split.BasisPoints = nil }, "split.basisPoints is missing"},
+		"none of them":       {func(f *routing.File) { f.Split.BasisPoints = map[string]int{} }, ""},
+		"all keys":           {func(f *routing.File) { f.Split.BasisPoints["lab01"] = 10_000 }, ""},
+		"more than all":      {func(f *routing.File) { f.Split.BasisPoints["lab01"] = 10_001 }, `split.basisPoints["lab01"] is 10001, not 0 to 10000`},
+		"less than none":     {func(f *routing.File) { f.Split.BasisPoints["*"] = -1 }, `split.basisPoints["*"] is -1, not 0 to 10000`},
+		"nameless":           {func(f *routing.File) { f.Split.BasisPoints[""] = 1 }, `the datacenter "", whose name has 0 bytes, not 1 to 63`},
+		"longest name":       {func(f *routing.File) { f.Split.BasisPoints[longest] = 1 }, ""},
+		"name too long":      {func(f *routing.File) { f.Split.BasisPoints[longest+"d"] = 1 }, "whose name has 64 bytes, not 1 to 63"},
+		"as many as may be":  {func(f *routing.File) { f.Split.BasisPoints = many }, ""},
+		"one more":           {func(f *routing.File) { many["one more"] = 1; f.Split.BasisPoints = many }, "has 1025 entries, the limit is 1024"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) { // "one more" changes what "as many as may be" has.
+		t.Run(name, func(t *testing.T) {
+			f := migrating()
+			rows[name].change(&f)
+			_, err := f.Encode()
+			if want := rows[name].want; (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one that says %q", err, want)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	rows := map[string]struct{ old, replacement, want string }{
 		"another version":  {"v1alpha1", "v9", `apiVersion is "ringwright.dev/v9"`},
@@ -77,7 +150,10 @@ func TestRefused(t *testing.T) {
 		"one chunk":        {`"V2"`, `"V2","chunks":1`, "stable.chunks is 1, not 2 to 16"},
 		"17 chunks":        {`"V2"`, `"V2","chunks":17`, "stable.chunks is 17"},
 		"less than none":   {`"V2"`, `"V2","chunks":-1`, "stable.chunks is -1"},
-		"unknown field":    {`"uid"`, `"split"`, `unknown field "split"`},
+		"epoch below 0":    {`"stable"`, `"leaderEpoch":-1,"stable"`, "leaderEpoch is -1, not at least 0"},
+		"revision below 0": {`"V2"`, `"V2","revision":-1`, "stable.revision is -1, not at least 0"},
+		"split alone":      {`,"addresses"`, `,"split":{"seed":1,"basisPoints":{"*":1}},"addresses"`, "split is there without a candidate"},
+		"unknown field":    {`"uid"`, `"zone"`, `unknown field "zone"`},
 		"not JSON":         {"{", "[", "invalid character"},
 		"something behind": {"\n", "{}", "something behind the object"},
 		"a brace behind":   {"\n", "}", "something behind the object"},
