@@ -34,6 +34,8 @@ func claims() []claim {
 		{exact, "V3, one joins 100 backends of 160 points: part of the keys that moves, at most", 1.5 / 101, atMost, joinMovement},
 		{timed, "V3, 2048×40 with 32 views: seconds to build on one processor at the quickest, at most", 1, atMost, trimSeconds},
 		{exact, "V3, 2048×40 with 32 views: part of a ConfigMap, at most", 2.0 / 3, atMost, trimmedBytes},
+		{timed, "client, 2048×160, two goroutines: key of 32 bytes to backend, times as slow as with the bare ring, at most", 1.3, atMost, pickSlowdown},
+		{exact, "allocations of Client.Pick, with a split and a feature, at most", 0, atMost, pickAllocations},
 		{exact, "Open, bytes allocated for each byte of input, at most", 4, atMost, openAllocation},
 	}
 }

@@ -76,7 +76,7 @@ func newAnswer(state *ringclient.State, q query, decisions []ringclient.Decision
 		answer.KeyHex = &text
 	}
 	for i, d := range decisions {
-		answer.Owners[i] = owner{ID: d.ID, Address: d.Address, Zone: d.Zone, Weight: d.Weight}
+		answer.Owners[i] = owner{ID: d.ID(), Address: d.Address(), Zone: d.Zone(), Weight: d.Weight()}
 	}
 	return answer
 }

@@ -53,6 +53,16 @@ func BenchmarkLookup(b *testing.B) {
 			i++
 		}
 	})
+	b.Run("pick", func(b *testing.B) {
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			if _, err := c.Pick(keys[i%len(keys)]); err != nil {
+				b.Fatal(err)
+			}
+			i++
+		}
+	})
 	for _, bench := range []struct {
 		name     string
 		features []string
@@ -86,12 +96,11 @@ func BenchmarkLookupParallel(b *testing.B) {
 			}
 		})
 	})
-	b.Run("owner", func(b *testing.B) {
+	b.Run("pick", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
-			dst := make([]ringclient.Decision, 0, 1)
 			for i := 0; pb.Next(); i++ {
-				if _, err := c.AppendDecisions(dst, keys[i%len(keys)], nil, 1); err != nil {
+				if _, err := c.Pick(keys[i%len(keys)]); err != nil {
 					b.Error(err)
 					return
 				}

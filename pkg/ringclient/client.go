@@ -20,6 +20,11 @@ type Client struct {
 
 	state    atomic.Pointer[State]
 	counters counters
+	failures failures
+
+	// swapping is held while the state is replaced, and guards force.
+	swapping sync.Mutex
+	force    Force
 
 	// ready is closed when the first ring is loaded.
 	ready chan struct{}
@@ -58,6 +63,7 @@ func newClient(dir string, options Options) (*Client, error) {
 	return &Client{
 		dir:      absolute,
 		options:  options,
+		force:    options.Force,
 		subPaths: findSubPathMounts(absolute),
 		watch:    watch{dir: absolute},
 		ready:    make(chan struct{}),
@@ -105,6 +111,7 @@ func (c *Client) Wait(ctx context.Context) error {
 func (c *Client) Close() error {
 	c.closing.Do(func() { close(c.stop) })
 	<-c.done
+	c.failures.close()
 	return nil
 }
 

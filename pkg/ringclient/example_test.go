@@ -30,7 +30,7 @@ func Example() {
 		panic(err)
 	}
 	for _, d := range decisions {
-		fmt.Println(d.ID, d.Address)
+		fmt.Println(d.ID(), d.Address())
 	}
 	// Output:
 	// cache-1 10.0.0.2:8080

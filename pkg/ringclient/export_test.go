@@ -27,4 +27,4 @@ func OpenWithEvents(
 }
 
 // CachedViews returns how many views a state keeps beside that of all backends.
-func (s *State) CachedViews() int { return len(*s.loaded.views.kept.Load()) }
+func (s *State) CachedViews() int { return len(*s.stable.loaded.views.kept.Load()) }

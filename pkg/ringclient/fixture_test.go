@@ -153,7 +153,7 @@ func waitForGeneration(t testing.TB, c *ringclient.Client, generation int64) {
 func ids(decisions []ringclient.Decision) []string {
 	var list []string
 	for _, d := range decisions {
-		list = append(list, d.ID)
+		list = append(list, d.ID())
 	}
 	return list
 }

@@ -89,8 +89,8 @@ func checkAnswers(t *testing.T, c *ringclient.Client, generation int64, r *ring.
 	if diff := cmp.Diff(owners(t, r, "key", 2), ids(got)); diff != "" {
 		t.Errorf("owners (-want +got):\n%s", diff)
 	}
-	if got[0].Generation != generation || got[0].Digest != r.Digest() {
-		t.Errorf("answered by generation %d, %s; want %d, %s", got[0].Generation, got[0].Digest, generation, r.Digest())
+	if got[0].Generation() != generation || got[0].Digest() != r.Digest() {
+		t.Errorf("answered by generation %d, %s; want %d, %s", got[0].Generation(), got[0].Digest(), generation, r.Digest())
 	}
 }
 
@@ -142,10 +142,10 @@ func TestSameDigestIsNotOpenedAgain(t *testing.T) {
 		t.Error("the snapshot was opened again")
 	}
 	got, err := c.Lookup([]byte("key"), nil, 1)
-	if err != nil || got[0].Address != "10.0.0.2:80" {
+	if err != nil || got[0].Address() != "10.0.0.2:80" {
 		t.Errorf("lookup after the address changed: %+v, %v", got, err)
 	}
-	if old, err := before.AppendDecisions(nil, []byte("key"), nil, 1); err != nil || old[0].Address != "10.0.0.1:80" {
+	if old, err := before.AppendDecisions(nil, []byte("key"), nil, 1); err != nil || old[0].Address() != "10.0.0.1:80" {
 		t.Errorf("the state before changed: %+v, %v", old, err)
 	}
 }
@@ -239,12 +239,12 @@ func lookUpUntil(stop <-chan struct{}, c *ringclient.Client, truth map[string][]
 		if got, err = c.AppendDecisions(got[:0], []byte("key"), []string{"eu"}, 3); err != nil {
 			return "lookup failed: " + err.Error()
 		}
-		if diff := cmp.Diff(truth[got[0].Digest], ids(got)); diff != "" {
+		if diff := cmp.Diff(truth[got[0].Digest()], ids(got)); diff != "" {
 			return "owners (-want +got):\n" + diff
 		}
-		if got[0].Generation < last {
+		if got[0].Generation() < last {
 			return "the generation went back"
 		}
-		last = got[0].Generation
+		last = got[0].Generation()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -30,15 +32,16 @@ func (c *Client) load() error {
 		c.counters.succeed()
 		return nil
 	}
-	next.counters = &c.counters
 	next.loadedAt = time.Now()
-	c.counters.swap(next.loadedAt.Sub(started)) // First, so that whoever sees the state finds it counted.
-	c.state.Store(next)
+	c.counters.swap(next, next.loadedAt.Sub(started)) // First, so that whoever sees the state finds it counted.
+	c.swapping.Lock()
+	c.state.Store(next.forced(c.force))
+	c.swapping.Unlock()
 	if current == nil {
 		close(c.ready)
 	}
 	c.options.Logger.Info("ring loaded", "ring", next.name, "generation", next.generation, "digest", next.Digest(),
-		"backends", next.Ring().Len(), "points", next.Ring().PointCount())
+		"backends", next.Ring().Len(), "points", next.Ring().PointCount(), "candidate", next.candidate != nil, "basisPoints", next.basisPoints)
 	return nil
 }
 
@@ -81,19 +84,45 @@ func (c *Client) readMoment(m routing.Moment, current *State) (*State, error) {
 	if err := checkSuccession(file, shown, current); err != nil {
 		return nil, err
 	}
-	next := &State{name: file.Ring, uid: file.UID, generation: file.Generation, source: source}
-	if current != nil && current.loaded.digest == file.Stable.Digest && current.Version().String() == file.Stable.Version {
-		next.loaded = current.loaded
-	} else if next.loaded, err = openSlot(m, file.Stable, c.options); err != nil {
+	next := &State{
+		name: file.Ring, uid: file.UID, epoch: file.LeaderEpoch, generation: file.Generation, source: source,
+		split: file.Split, basisPoints: file.Split.In(c.options.Datacenter),
+	}
+	if next.stable, err = c.side(Stable, m, file.Stable, file, current); err != nil {
 		return nil, err
 	}
-	next.setAddresses(file)
-	next.setDown(file)
+	if file.Candidate != nil {
+		if next.candidate, err = c.side(Candidate, m, *file.Candidate, file, current); err != nil {
+			return nil, err
+		}
+	}
 	return next, nil
 }
 
-// checkSuccession refuses the file of another HashRing and a lower generation. It takes an equal generation with other
-// content: the operator never writes that, but a directory that was emptied and built again holds it. It also takes any
+// side returns a ring in its role. One that is loaded already is not read again, whatever role it had.
+func (c *Client) side(role Role, m routing.Moment, ref routing.Reference, file routing.File, current *State) (*side, error) {
+	var loaded *loadedRing
+	if current != nil {
+		for _, had := range []*side{current.stable, current.candidate} {
+			if had != nil && had.loaded.digest == ref.Digest && had.version().String() == ref.Version {
+				loaded = had.loaded
+			}
+		}
+	}
+	if loaded == nil {
+		var err error
+		if loaded, err = openSlot(m, ref, c.options); err != nil {
+			return nil, err
+		}
+		if current != nil {
+			loaded.views.warm(current.stable.loaded.views)
+		}
+	}
+	return newSide(role, ref, file, loaded, &c.failures), nil
+}
+
+// checkSuccession refuses the file of another HashRing, a lower leader epoch, and a lower generation of the same epoch. It takes an
+// equal generation with other content: the operator never writes that, but a directory that was emptied and built again holds it. It also takes any
 // generation of a HashRing that was deleted and made again under its name, which has another UID.
 func checkSuccession(file routing.File, shown string, current *State) error {
 	switch {
@@ -104,7 +133,14 @@ func checkSuccession(file routing.File, shown string, current *State) error {
 			Reason: ReasonOtherRing, File: shown, Value: file.Ring, Limit: current.name,
 			Err: fmt.Errorf("it is of ring %s, the loaded one is %s", file.Ring, current.name),
 		}
-	case file.UID == current.uid && file.Generation < current.generation:
+	case file.UID != current.uid:
+		return nil
+	case file.LeaderEpoch < current.epoch:
+		return &LoadError{
+			Reason: ReasonRegression, File: shown, Value: strconv.FormatInt(file.LeaderEpoch, 10), Limit: strconv.FormatInt(current.epoch, 10),
+			Err: fmt.Errorf("its leader epoch is %d, the loaded one is %d: an operator wrote it that no longer leads", file.LeaderEpoch, current.epoch),
+		}
+	case file.LeaderEpoch == current.epoch && file.Generation < current.generation:
 		return &LoadError{
 			Reason: ReasonRegression, File: shown,
 			Value: strconv.FormatInt(file.Generation, 10), Limit: strconv.FormatInt(current.generation, 10),
@@ -116,22 +152,9 @@ func checkSuccession(file routing.File, shown string, current *State) error {
 
 // openSlot reads the snapshot that ref names and verifies that it is that one.
 func openSlot(m routing.Moment, ref routing.Reference, options Options) (*loadedRing, error) {
-	snapshot, shown, err := m.ReadSnapshot(ref, options.MaxSnapshotBytes)
-	if err := readError(shown, err); err != nil {
-		return nil, err
-	}
-	if string(snapshot) == string(ring.EmptySlot()) {
-		return nil, &LoadError{
-			Reason: ReasonEmptySlot, File: shown, Limit: ref.Digest,
-			Err: fmt.Errorf("%w; %s names %s", ring.ErrEmptySlot, routing.FileName, ref.Digest),
-		}
-	}
-	if err := checkDigest(snapshot, shown, ref); err != nil {
-		return nil, err
-	}
-	r, err := ring.OpenWith(snapshot, ring.OpenOptions{MaxPoints: options.MaxPoints})
+	r, shown, err := openSnapshot(m, ref, options)
 	if err != nil {
-		return nil, openError(shown, err)
+		return nil, err
 	}
 	if version := r.Algorithm().Version.String(); version != ref.Version {
 		return nil, &LoadError{
@@ -146,30 +169,61 @@ func openSlot(m routing.Moment, ref routing.Reference, options Options) (*loaded
 	return &loadedRing{ring: r, digest: ref.Digest, views: views}, nil
 }
 
-// openError says as a LoadError why a snapshot could not be opened.
-func openError(shown string, err error) error {
-	var tooMany *ring.TooManyPointsError
-	if errors.As(err, &tooMany) {
+// openSnapshot maps the snapshot where its file never changes: in a volume that is swapped as a whole. A file of a plain
+// directory can be written to by anybody while the ring is used, and is copied; so is what is cut into chunks.
+func openSnapshot(m routing.Moment, ref routing.Reference, options Options) (*ring.Ring, string, error) {
+	open := ring.OpenOptions{MaxPoints: options.MaxPoints, Digest: ref.Digest}
+	if path, shown, ok := m.VolumeFile(ref); ok {
+		info, err := os.Stat(path)
+		if err == nil && info.Size() > options.MaxSnapshotBytes {
+			err = &routing.FileTooLargeError{Size: info.Size(), Limit: options.MaxSnapshotBytes}
+		}
+		if err := readError(shown, err); err != nil {
+			return nil, shown, err
+		}
+		r, err := ring.OpenFile(path, open)
+		return r, shown, openError(shown, ref, err)
+	}
+	snapshot, shown, err := m.ReadSnapshot(ref, options.MaxSnapshotBytes)
+	if err := readError(shown, err); err != nil {
+		return nil, shown, err
+	}
+	r, err := ring.OpenWith(snapshot, open)
+	return r, shown, openError(shown, ref, err)
+}
+
+// openError says as a LoadError why a snapshot could not be opened; nil where it could.
+func openError(shown string, ref routing.Reference, err error) error {
+	var (
+		tooMany *ring.TooManyPointsError
+		other   *ring.DigestError
+		path    *fs.PathError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ring.ErrEmptySlot):
+		return &LoadError{
+			Reason: ReasonEmptySlot, File: shown, Limit: ref.Digest, Err: fmt.Errorf("%w; %s names %s", err, routing.FileName, ref.Digest),
+		}
+	case errors.As(err, &other):
+		return &LoadError{Reason: ReasonDigest, File: shown, Value: other.Digest, Limit: ref.Digest, Err: otherDigest(other, ref)}
+	case errors.As(err, &tooMany):
 		return &LoadError{
 			Reason: ReasonPoints, File: shown, Value: strconv.FormatUint(tooMany.Points, 10), Limit: strconv.FormatUint(tooMany.Limit, 10),
 			Err: fmt.Errorf("it is a recipe of %d points, the limit is %d", tooMany.Points, tooMany.Limit),
 		}
+	case errors.As(err, &path): // Of a file that is mapped.
+		return readError(shown, path.Err)
+	default:
+		return &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
 	}
-	return &LoadError{Reason: ReasonSnapshot, File: shown, Err: err}
 }
 
-// checkDigest says whether a snapshot is the one that ref names.
-func checkDigest(snapshot []byte, shown string, ref routing.Reference) error {
-	digest := ring.Digest(snapshot)
-	if digest == ref.Digest {
-		return nil
-	}
+func otherDigest(err *ring.DigestError, ref routing.Reference) error {
 	whole := "its digest"
 	if ref.Chunks > 0 {
 		whole = "the digest of it and all chunks up to " + ref.Slot.ChunkFileName(ref.Chunks-1)
 	}
-	return &LoadError{
-		Reason: ReasonDigest, File: shown, Value: digest, Limit: ref.Digest,
-		Err: fmt.Errorf("%s is %s, %s names %s", whole, digest, routing.FileName, ref.Digest),
-	}
+	return fmt.Errorf("%s is %s, %s names %s", whole, err.Digest, routing.FileName, ref.Digest)
 }

@@ -2,36 +2,84 @@
 
 package ringclient
 
-import "github.com/ringwright/ringwright/pkg/ring"
+import (
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
 
 // MaxOwners is the largest number of backends that one lookup can ask for.
 const MaxOwners = 64
 
-// Decision says which backend is to take a key, and by which ring. Its strings are part of the state that decided and keep
-// it in memory.
-type Decision struct {
-	// ID is the identity of the backend.
-	ID string
-	// Address is where to dial the backend: what routing.json gives for it, else the identity where that is an address or
-	// an NGINX server, else "". It has the port that the HashRing gave it, which an NGINX server need not have.
-	Address string
-	// Zone is where the backend runs, "" where that is not known.
-	Zone string
-	// Weight is the weight of the backend.
-	Weight uint32
-	// Generation is the generation of the routing file that decided.
-	Generation int64
-	// Digest names the snapshot that decided.
-	Digest string
+// Pick returns the backend for a key: its owner, on the ring that the split gives it to, or where that is down or was reported
+// as failed the next one on the ring that is neither; where all are, the owner. Features restrict it to the backends that have all of them.
+//
+// It takes no lock, and does not allocate but for the first lookup in a view, for views beyond [MaxCachedViews], while the
+// owner is passed over, and for an error. Errors: [ErrNotLoaded] where no ring is loaded yet, [ring.UnknownFeatureError], and
+// [ring.ErrNoBackend] where no backend has the features and a weight.
+func (c *Client) Pick(key []byte, features ...string) (Decision, error) {
+	s := c.state.Load()
+	if s == nil {
+		return Decision{}, ErrNotLoaded
+	}
+	return s.Pick(key, features...)
 }
 
-// Lookup returns up to n distinct backends for a key, in ring order: the owner, then those that would own the key if the
-// ones before were gone. Backends that routing.json says are down are passed over, unless all are. Features restrict it to the backends that have all of them. There are fewer than n where the view
-// has no more, and at least one.
+// Pick is [Client.Pick] on this state.
+func (s *State) Pick(key []byte, features ...string) (Decision, error) {
+	hash := ring.Hash(key)
+	chosen := s.sideOf(hash)
+	view := chosen.whole
+	if len(features) > 0 {
+		var err error
+		if chosen, view, err = s.viewOn(chosen, features); err != nil {
+			return Decision{}, err
+		}
+	}
+	owner, err := view.Owner(hash)
+	if err != nil || chosen.passesOver() {
+		return s.pickAnother(chosen, view, hash, features)
+	}
+	chosen.counts.selections.add()
+	return chosen.decision(owner), nil
+}
+
+// viewOn returns the view of some features on the ring that was chosen, or on the stable one where that is the candidate and cannot
+// have a backend for them.
+func (s *State) viewOn(chosen *side, features []string) (*side, *ring.View, error) {
+	view, err := chosen.loaded.views.view(features)
+	if err == nil && view.Len() == 0 {
+		err = ring.ErrNoBackend
+	}
+	if err != nil && chosen != s.stable {
+		return s.viewOn(s.stable, features)
+	}
+	return chosen, view, err
+}
+
+// pickAnother is what Pick does where the ring that was chosen has no backend, or some may have to be passed over. It is apart because
+// it needs a buffer.
+func (s *State) pickAnother(chosen *side, view *ring.View, hash uint32, features []string) (Decision, error) {
+	chosen, view, err := s.viewOn(chosen, features)
+	if err != nil {
+		return Decision{}, err
+	}
+	owner, err := view.Owner(hash)
+	if err != nil {
+		return Decision{}, err
+	}
+	if !chosen.passesOver() || !chosen.skip(owner) {
+		chosen.counts.selections.add()
+		return chosen.decision(owner), nil
+	}
+	var buf [1]Decision
+	return chosen.appendDecisions(buf[:0], view, hash, 1)[0], nil
+}
+
+// Lookup returns up to n distinct backends for a key, in ring order: the one that Pick returns, then those that it would return
+// if the ones before were gone. There are fewer than n where the view has no more, and at least one; those that are passed over come only
+// where there is nobody else.
 //
-// Errors: [ErrNotLoaded] where no ring is loaded yet, [OwnerCountError] where n is not within 1 to MaxOwners,
-// [ring.UnknownFeatureError], and [ring.ErrNoBackend] where no backend has the features and a weight. It allocates the
-// result.
+// Errors: those of Pick, and [OwnerCountError] where n is not within 1 to MaxOwners. It allocates the result.
 func (c *Client) Lookup(key []byte, features []string, n int) ([]Decision, error) {
 	return c.AppendDecisions(nil, key, features, n)
 }
@@ -51,50 +99,59 @@ func (s *State) AppendDecisions(dst []Decision, key []byte, features []string, n
 	if n < 1 || n > MaxOwners {
 		return dst, &OwnerCountError{Count: n}
 	}
-	view, err := s.loaded.views.view(features)
-	if err != nil {
-		return dst, err
+	if n == 1 {
+		d, err := s.Pick(key, features...)
+		if err != nil {
+			return dst, err
+		}
+		return append(dst, d), nil
 	}
 	hash := ring.Hash(key)
-	if n > 1 {
-		return s.appendSeveral(dst, view, hash, n)
-	}
-	owner, err := view.Owner(hash)
+	chosen, view, err := s.viewOn(s.sideOf(hash), features)
 	if err != nil {
 		return dst, err
 	}
-	if s.passOver != nil && s.passOver(owner) {
-		return s.appendSeveral(dst, view, hash, n)
-	}
-	s.counters.selections.Add(1)
-	return append(dst, s.decision(owner)), nil
+	return chosen.appendDecisions(dst, view, hash, n), nil
 }
 
-// appendSeveral is apart from the search for an owner that is up, which needs no buffer.
-func (s *State) appendSeveral(dst []Decision, view *ring.View, hash uint32, n int) ([]Decision, error) {
+// Bucket returns the bucket of a key in the split of this state, 0 to routing.MaxBasisPoints-1, and false where there is none.
+func (s *State) Bucket(key []byte) (int, bool) {
+	if s.split == nil {
+		return 0, false
+	}
+	return routing.Bucket(ring.Hash(key), s.split.Seed), true
+}
+
+// sideOf returns the ring that the split gives a position to.
+func (s *State) sideOf(hash uint32) *side {
+	if s.threshold > 0 && routing.Bucket(hash, s.split.Seed) < s.threshold {
+		return s.candidate
+	}
+	return s.stable
+}
+
+// appendDecisions is apart from the search for an owner that is not passed over, which needs no buffer. The view has a backend.
+func (s *side) appendDecisions(dst []Decision, view *ring.View, hash uint32, n int) []Decision {
 	var buf [MaxOwners]int
-	owners := view.AppendOwners(buf[:0], hash, n, s.passOver)
-	if len(owners) == 0 { // All are down, or nobody looks at them any more: then it is worth a try.
-		owners = view.AppendOwners(buf[:0], hash, n, nil)
+	owners := buf[:0]
+	failover := false
+	if s.passesOver() {
+		first, _ := view.Owner(hash)
+		failover = s.skip(first)
+		owners = view.AppendOwners(owners, hash, n, s.skip)
 	}
-	if len(owners) == 0 {
-		return dst, ring.ErrNoBackend
+	if len(owners) == 0 { // Nobody is passed over, or all are: then it is worth a try.
+		failover = false
+		owners = view.AppendOwners(owners, hash, n, nil)
 	}
-	s.counters.selections.Add(1)
+	s.counts.selections.add()
+	if failover {
+		s.counts.failovers.add()
+	}
 	for _, owner := range owners {
-		dst = append(dst, s.decision(owner))
+		d := s.decision(owner)
+		d.failover = failover
+		dst = append(dst, d)
 	}
-	return dst, nil
-}
-
-func (s *State) decision(backend int) Decision {
-	r := s.loaded.ring
-	return Decision{
-		ID:         r.ID(backend),
-		Address:    s.address(backend),
-		Zone:       r.Zone(backend),
-		Weight:     r.Weight(backend),
-		Generation: s.generation,
-		Digest:     s.loaded.digest,
-	}
+	return dst
 }

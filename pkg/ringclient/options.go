@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const (
@@ -42,6 +43,11 @@ type Options struct {
 	// MaxPoints is how many points are built for a snapshot that is a recipe, at most ring.HardMaxPoints; 0 is
 	// ring.DefaultMaxPoints. A ring of more is refused: building it would take more memory than the program is meant to have.
 	MaxPoints uint64
+	// Datacenter is where the program runs, by which a split says how many keys go to the candidate: at most
+	// routing.MaxDatacenterBytes, and not routing.AnyDatacenter. "" is one that has no entry of its own.
+	Datacenter string
+	// Force is what is used instead of the split, from the start; see [Client.SetForce].
+	Force Force
 	// Logger receives a line for every ring that is loaded and for every new reason why none could be. Nil logs nothing.
 	Logger *slog.Logger
 }
@@ -71,6 +77,12 @@ func (o Options) complete() (Options, error) {
 		return o, &OptionError{"MaxPoints", fmt.Sprint(o.MaxPoints), fmt.Sprintf("at most %d", ring.HardMaxPoints)}
 	case o.MaxSnapshotBytes < 0:
 		return o, &OptionError{"MaxSnapshotBytes", fmt.Sprint(o.MaxSnapshotBytes), "at least 1"}
+	case len(o.Datacenter) > routing.MaxDatacenterBytes:
+		return o, &OptionError{"Datacenter", fmt.Sprintf("%q", o.Datacenter), fmt.Sprintf("at most %d bytes", routing.MaxDatacenterBytes)}
+	case o.Datacenter == routing.AnyDatacenter:
+		return o, &OptionError{"Datacenter", fmt.Sprintf("%q", o.Datacenter), "the name of one"}
+	case o.Force > ForceCandidate:
+		return o, &OptionError{"Force", fmt.Sprint(uint8(o.Force)), "ForceNone, ForceStable or ForceCandidate"}
 	}
 	return o, nil
 }

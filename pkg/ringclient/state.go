@@ -11,105 +11,118 @@ import (
 )
 
 // State is one verified set of files. It never changes and is safe for concurrent use. A program that asks several
-// questions about one ring takes the state once and asks it, not the client. A state keeps its snapshot in memory: do not
+// questions about one ring takes the state once and asks it, not the client. A state keeps its snapshots in memory: do not
 // hold one for longer than the questions take.
 type State struct {
 	name       string
 	uid        string
+	epoch      int64
 	generation int64
 	loadedAt   time.Time
 	// source is the SHA-256 of routing.json, by which an unchanged file is recognised.
 	source [sha256.Size]byte
-	// loaded is shared by the states that differ in the routing file only.
-	loaded *loadedRing
-	// addresses holds the dial address of each backend; it is nil where every identity is one.
-	addresses []string
-	// passOver says whether a backend is down; it is nil where none is.
-	passOver func(backend int) bool
-	// addressBytes is what the addresses hold in memory.
-	addressBytes int64
-	counters     *counters
-}
 
-// loadedRing is an opened snapshot with what was derived from it.
-type loadedRing struct {
-	ring   *ring.Ring
-	digest string
-	views  *viewCache
+	stable *side
+	// candidate is nil where there is none.
+	candidate *side
+	// split is nil where there is none, basisPoints what it says of the datacenter of this reader.
+	split       *routing.Split
+	basisPoints int
+	force       Force
+	// threshold is below what bucket the candidate answers: basisPoints, unless that is forced.
+	threshold int
 }
 
 // RingName returns the namespace and name of the HashRing, "cdn/edge-cache".
 func (s *State) RingName() string { return s.name }
 
+// UID returns the UID of the HashRing, "" where the files were built without a cluster.
+func (s *State) UID() string { return s.uid }
+
 // Generation returns the generation of routing.json, at least 1.
 func (s *State) Generation() int64 { return s.generation }
 
-// Digest returns the digest of the snapshot, "sha256:" and 64 hex digits.
-func (s *State) Digest() string { return s.loaded.digest }
-
-// Version returns the version of the ring's algorithm.
-func (s *State) Version() ring.Version { return s.loaded.ring.Algorithm().Version }
+// LeaderEpoch returns the epoch of the operator that wrote routing.json, 0 where it has none.
+func (s *State) LeaderEpoch() int64 { return s.epoch }
 
 // LoadedAt returns when the state was swapped in.
 func (s *State) LoadedAt() time.Time { return s.loadedAt }
 
-// Ring returns the ring that answers.
-func (s *State) Ring() *ring.Ring { return s.loaded.ring }
+// Digest returns the digest of the stable ring's snapshot, "sha256:" and 64 hex digits.
+func (s *State) Digest() string { return s.stable.loaded.digest }
 
-// BytesHeld returns about how many bytes of memory the state keeps: the snapshot, the points that were built for a recipe,
-// the addresses and the cached views.
+// Version returns the version of the stable ring's algorithm.
+func (s *State) Version() ring.Version { return s.stable.version() }
+
+// Ring returns the stable ring.
+func (s *State) Ring() *ring.Ring { return s.stable.loaded.ring }
+
+// Loaded is a ring that a state has loaded.
+type Loaded struct {
+	Role Role
+	// Revision is the number of the ring among those of its HashRing, 0 where that is not known.
+	Revision int64
+	// Digest is that of its snapshot, "sha256:" and 64 hex digits.
+	Digest string
+	Ring   *ring.Ring
+	// Down is how many of its backends are passed over because the routing file says so.
+	Down int
+}
+
+// Stable returns the ring that answers what the candidate does not.
+func (s *State) Stable() Loaded { return s.stable.describe() }
+
+// Candidate returns the ring that a migration goes to, and false where there is none.
+func (s *State) Candidate() (Loaded, bool) {
+	if s.candidate == nil {
+		return Loaded{}, false
+	}
+	return s.candidate.describe(), true
+}
+
+// BasisPoints returns how many of routing.MaxBasisPoints buckets of keys the routing file gives to the candidate in the
+// datacenter of this client. What was forced is not in it.
+func (s *State) BasisPoints() int { return s.basisPoints }
+
+// Forced returns what the client was told to use instead of the split.
+func (s *State) Forced() Force { return s.force }
+
+// BytesHeld returns about how many bytes of memory the state keeps: the snapshots, whether they are mapped or not, the points
+// that were built for a recipe, the addresses and the cached views.
 func (s *State) BytesHeld() int64 {
-	return int64(s.loaded.ring.HeldBytes()) + s.addressBytes + s.loaded.views.bytes()
+	n := s.stable.bytesHeld()
+	switch {
+	case s.candidate == nil:
+	case s.candidate.loaded == s.stable.loaded:
+		n += s.candidate.heldBytes
+	default:
+		n += s.candidate.bytesHeld()
+	}
+	return n
 }
 
-// setAddresses fills in the dial addresses that routing.json gives. Without any, an identity that is an address is dialled
-// and a name cannot be.
-func (s *State) setAddresses(file routing.File) {
-	r := s.loaded.ring
-	named := r.Identity() == ring.IdentityName
-	if len(file.Addresses) == 0 && !named {
-		return
+// forced returns the state with its split, or what is to be used instead of it.
+func (s *State) forced(force Force) *State {
+	next := *s
+	next.force, next.threshold = force, s.basisPoints
+	switch {
+	case s.candidate == nil || force == ForceStable:
+		next.threshold = 0
+	case force == ForceCandidate:
+		next.threshold = routing.MaxBasisPoints
 	}
-	const stringHeader = 16
-	s.addresses = make([]string, r.Len())
-	s.addressBytes = int64(len(s.addresses)) * stringHeader
-	for i := range s.addresses {
-		address, found := file.Addresses[r.ID(i)]
-		switch {
-		case found:
-			s.addresses[i] = address
-			s.addressBytes += int64(len(address))
-		case !named:
-			s.addresses[i] = r.ID(i)
-		}
+	if next.threshold > 0 && next.split == nil { // There is no split yet, and the candidate is forced.
+		next.split = &routing.Split{}
 	}
+	return &next
 }
 
-// setDown marks the backends that routing.json says are down. One that is not on the ring has no effect.
-func (s *State) setDown(file routing.File) {
-	r := s.loaded.ring
-	down := make(map[string]bool, len(file.Down))
-	for _, id := range file.Down {
-		down[id] = true
-	}
-	var list []bool
-	for i := range r.Len() {
-		if down[r.ID(i)] {
-			if list == nil {
-				list = make([]bool, r.Len())
-			}
-			list[i] = true
-		}
-	}
-	if list != nil {
-		s.addressBytes += int64(len(list))
-		s.passOver = func(backend int) bool { return list[backend] }
-	}
+func (s *side) describe() Loaded {
+	return Loaded{Role: s.role, Revision: s.revision, Digest: s.loaded.digest, Ring: s.loaded.ring, Down: s.downCount}
 }
 
-func (s *State) address(backend int) string {
-	if s.addresses == nil {
-		return s.loaded.ring.ID(backend)
-	}
-	return s.addresses[backend]
+func (s *side) version() ring.Version { return s.loaded.ring.Algorithm().Version }
+
+func (s *side) bytesHeld() int64 {
+	return int64(s.loaded.ring.HeldBytes()) + s.heldBytes + s.loaded.views.bytes()
 }

@@ -4,8 +4,8 @@ package ringclient
 
 import (
 	"maps"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,8 +19,13 @@ type Stats struct {
 	LoadErrors map[Reason]uint64
 	// LastError is the latest of them, nil where there was none.
 	LastError *Failure
-	// Selections is how many lookups were answered.
-	Selections uint64
+	// Selections is how many lookups were answered, Failovers in how many of them the owner was passed over.
+	Selections, Failovers uint64
+	// Rings are the same by ring and role: those of the present state first, the stable one before the candidate, then
+	// earlier ones, the latest first, up to [MaxRingStats] together. What is older is in the sums only.
+	Rings []RingStats
+	// Failed is how many backends are passed over at this moment because they were reported as failed.
+	Failed int
 	// BytesHeld is about how many bytes the current state keeps in memory.
 	BytesHeld int64
 	// WatchError says why file events do not come, so that only the poll finds changes; "" where they do and with
@@ -28,6 +33,19 @@ type Stats struct {
 	WatchError string
 	// SubPathMounts names the paths below the directory that are mounted with subPath. Kubelet never updates those.
 	SubPathMounts []string
+}
+
+// MaxRingStats is how many entries Stats.Rings can have.
+const MaxRingStats = 16
+
+// RingStats counts the lookups that a ring answered in one role.
+type RingStats struct {
+	Role Role
+	// Revision is the number of the ring among those of its HashRing, 0 where that is not known, Digest that of its snapshot.
+	Revision int64
+	Digest   string
+	// Selections is how many lookups it answered, Failovers in how many of them the owner was passed over.
+	Selections, Failovers uint64
 }
 
 // Failure is a read of the directory that failed.
@@ -44,6 +62,7 @@ type Failure struct {
 // Stats returns the counters. The caller owns them.
 func (c *Client) Stats() Stats {
 	stats := c.counters.stats()
+	stats.Failed = c.failures.count()
 	stats.SubPathMounts = append([]string(nil), c.subPaths...)
 	if s := c.state.Load(); s != nil {
 		stats.BytesHeld = s.BytesHeld()
@@ -51,18 +70,29 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// counters are what Stats are made of. Lookups touch selections only.
+// counters are what Stats are made of. Lookups touch the ring counters only.
 type counters struct {
-	selections atomic.Uint64
-	// Selections are written all the time by every processor; the padding keeps what follows out of their cache line.
-	_ [56]byte
-
 	mu         sync.Mutex
 	loads      uint64
 	loadTime   time.Duration
 	loadErrors map[Reason]uint64
 	lastError  *Failure
 	watchError string
+	// rings are in the order of Stats.Rings. Past has the sums of those that were forgotten.
+	rings []*ringCounter
+	past  RingStats
+}
+
+// ringCounter counts the lookups of one ring in one role.
+type ringCounter struct {
+	of                    RingStats
+	selections, failovers counter
+}
+
+func (c *ringCounter) stats() RingStats {
+	stats := c.of
+	stats.Selections, stats.Failovers = c.selections.load(), c.failovers.load()
+	return stats
 }
 
 // succeed notes that the directory holds what is loaded.
@@ -72,13 +102,40 @@ func (c *counters) succeed() {
 	c.settle()
 }
 
-// swap notes a new state.
-func (c *counters) swap(took time.Duration) {
+// swap notes a new state, and gives its rings their counters.
+func (c *counters) swap(next *State, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if next.candidate != nil {
+		next.candidate.counts = c.countsOf(next.candidate)
+	}
+	next.stable.counts = c.countsOf(next.stable)
+	c.forget()
 	c.loads++
 	c.loadTime += took
 	c.settle()
+}
+
+// countsOf returns the counter of a ring in its role, which it puts in front of all.
+func (c *counters) countsOf(s *side) *ringCounter {
+	of := RingStats{Role: s.role, Revision: s.revision, Digest: s.loaded.digest}
+	counts := &ringCounter{of: of}
+	if i := slices.IndexFunc(c.rings, func(r *ringCounter) bool { return r.of == of }); i >= 0 {
+		counts = c.rings[i]
+		c.rings = slices.Delete(c.rings, i, i+1)
+	}
+	c.rings = slices.Insert(c.rings, 0, counts)
+	return counts
+}
+
+// forget drops the oldest counters beyond MaxRingStats into the sums. What a lookup on a state that old counts later is lost.
+func (c *counters) forget() {
+	for len(c.rings) > MaxRingStats {
+		last := c.rings[len(c.rings)-1].stats()
+		c.past.Selections += last.Selections
+		c.past.Failovers += last.Failovers
+		c.rings = c.rings[:len(c.rings)-1]
+	}
 }
 
 // settle replaces the last failure instead of changing it: Stats has handed it out.
@@ -119,8 +176,15 @@ func (c *counters) stats() Stats {
 		Loads:      c.loads,
 		LoadTime:   c.loadTime,
 		LoadErrors: maps.Clone(c.loadErrors),
-		Selections: c.selections.Load(),
+		Selections: c.past.Selections,
+		Failovers:  c.past.Failovers,
 		WatchError: c.watchError,
+	}
+	for _, counts := range c.rings {
+		ring := counts.stats()
+		stats.Rings = append(stats.Rings, ring)
+		stats.Selections += ring.Selections
+		stats.Failovers += ring.Failovers
 	}
 	if stats.LoadErrors == nil {
 		stats.LoadErrors = map[Reason]uint64{}

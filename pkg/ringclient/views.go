@@ -92,6 +92,20 @@ func (c *viewCache) build(set uint64) (*ring.View, error) {
 	}
 }
 
+// warm builds the views that another ring's cache keeps, so that the first lookups in them do not have to. What this ring does not
+// declare is left out.
+func (c *viewCache) warm(from *viewCache) {
+	for set := range *from.kept.Load() {
+		var features []string
+		for i, name := range from.names {
+			if set>>i&1 != 0 {
+				features = append(features, name)
+			}
+		}
+		_, _ = c.view(features) // A feature that is gone is told to those who ask for it.
+	}
+}
+
 // bytes returns how much memory the views take.
 func (c *viewCache) bytes() int64 {
 	n := c.whole.HeldBytes()

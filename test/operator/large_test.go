@@ -57,7 +57,7 @@ func expectOwners(c *ringclient.Client, spec v1alpha1.HashRingSpec) {
 		Expect(err).NotTo(HaveOccurred())
 		got, err := c.Lookup(key, nil, 1)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(got[0].ID).To(Equal(want.ID(owner)))
+		Expect(got[0].ID()).To(Equal(want.ID(owner)))
 	}
 }
 

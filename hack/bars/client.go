@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringwright/ringwright/internal/materialize"
+	"github.com/ringwright/ringwright/internal/sixbyte"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/ringclient"
+	"github.com/ringwright/ringwright/pkg/routing"
+)
+
+const (
+	// readers is how many goroutines look up at a time.
+	readers = 2
+	// lab is the datacenter whose keys the mounted rings split in halves.
+	lab = "lab"
+)
+
+// mounted is a directory that holds two rings as kubelet would have written them, 2048×160 under V2 and under V1, with half of the
+// keys of one datacenter on the candidate.
+type mounted struct {
+	dir               string
+	stable, candidate *ring.Ring
+	generation        int64
+}
+
+func newMounted() (*mounted, error) {
+	m := &mounted{}
+	c := backends(fleetBackends, 1, fleetPoints)
+	var err error
+	if m.stable, err = ring.Build(c); err != nil {
+		return nil, err
+	}
+	c.Algorithm.Version = ring.V1
+	if m.candidate, err = ring.Build(c); err != nil {
+		return nil, err
+	}
+	if m.dir, err = os.MkdirTemp("", "ringwright-bars-"); err != nil {
+		return nil, err
+	}
+	return m, m.publish()
+}
+
+func (m *mounted) remove() { _ = os.RemoveAll(m.dir) }
+
+// publish writes the next generation.
+func (m *mounted) publish() error {
+	m.generation++
+	stable := routing.NewReference(routing.SlotA, m.stable.Digest(), "V2", 1)
+	candidate := routing.NewReference(routing.SlotB, m.candidate.Digest(), "V1", 1)
+	file, err := routing.File{
+		APIVersion: routing.APIVersion, Ring: "cdn/edge", Generation: m.generation, Stable: stable, Candidate: &candidate,
+		Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{lab: 50}},
+	}.Encode()
+	if err != nil {
+		return err
+	}
+	return materialize.Write(m.dir, map[string][]byte{
+		routing.FileName: file, stable.Slot.FileName(): m.stable.Snapshot(), candidate.Slot.FileName(): m.candidate.Snapshot(),
+	})
+}
+
+// open returns a client of the directory that is told of nothing by itself.
+func (m *mounted) open(datacenter string) (*ringclient.Client, error) {
+	return ringclient.Open(m.dir, ringclient.Options{Datacenter: datacenter, PollInterval: time.Hour})
+}
+
+// owner says which backend owns a key, by its identity.
+type owner func(key []byte) (string, error)
+
+// lookUp asks for the owners of n keys of 32 bytes in each of some goroutines. Each key depends on the owner before it, as the work
+// of a program does that has to have an owner before it can go on.
+func lookUp(n int, ask owner) error {
+	var running sync.WaitGroup
+	errs := make([]error, readers)
+	for reader := range readers {
+		running.Go(func() {
+			key := make([]byte, keyBytes)
+			x := uint32(reader)
+			for range n {
+				binary.LittleEndian.PutUint32(key, x)
+				id, err := ask(key)
+				if err != nil {
+					errs[reader] = err
+					return
+				}
+				x = sixbyte.Next(x, len(id))
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// pickSlowdown compares a client with the bare ring that it has, while some of its datacenter's keys are on the candidate or none.
+func pickSlowdown() (float64, error) {
+	m, err := newMounted()
+	if err != nil {
+		return 0, err
+	}
+	defer m.remove()
+	c, err := m.open(lab)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = c.Close() }()
+	bare := func(key []byte) (string, error) {
+		owner, err := m.stable.Owner(ring.Hash(key))
+		if err != nil {
+			return "", err
+		}
+		return m.stable.ID(owner), nil
+	}
+	picked := func(key []byte) (string, error) {
+		d, err := c.Pick(key)
+		return d.ID(), err
+	}
+	ways := func(ask owner) way {
+		return way{warm: func() error { return lookUp(warmLookups/readers, ask) }, work: func() error { return lookUp(4*lookups, ask) }}
+	}
+	return speedup(lookupRounds, ways(bare), ways(picked))
+}
+
+// pickAllocations returns the allocations of a lookup, with a feature and with a split.
+func pickAllocations() (float64, error) {
+	m, err := newMounted()
+	if err != nil {
+		return 0, err
+	}
+	defer m.remove()
+	c, err := m.open(lab)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = c.Close() }()
+	key, x := make([]byte, keyBytes), uint32(0)
+	var problem error
+	allocations := testing.AllocsPerRun(1000, func() {
+		x += 0x9e3779b1
+		binary.LittleEndian.PutUint32(key, x)
+		if _, err := c.Pick(key, "half"); err != nil {
+			problem = err
+		}
+		if _, err := c.Pick(key); err != nil {
+			problem = err
+		}
+	})
+	return allocations, problem
+}
