@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ringwright/ringwright/internal/materialize"
+	"github.com/ringwright/ringwright/internal/routingtest"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
@@ -355,11 +356,12 @@ func remove(t *testing.T, path string) {
 	}
 }
 
+// replace edits a file. A routing file gets the checksum of what it says then.
 func replace(t *testing.T, path, old, new string) {
 	t.Helper()
 	text := read(t, path)
 	if !strings.Contains(text, old) {
 		t.Fatalf("%s does not contain %s", path, old)
 	}
-	write(t, path, strings.Replace(text, old, new, 1))
+	write(t, path, routingtest.Reseal(strings.Replace(text, old, new, 1)))
 }

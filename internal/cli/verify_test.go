@@ -83,6 +83,9 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"an edited routing file": {func(t *testing.T) { replace(t, routing, `"generation":1`, `"generation": 1`) }, []string{
 			"failed " + routing + ": is canonical",
 		}},
+		"a damaged routing file": {func(t *testing.T) { write(t, routing, strings.Replace(read(t, routing), "cdn/", "cdm/", 1)) }, []string{
+			"failed " + routing + ": is canonical", "skipped " + a + digest, "skipped " + a + version, "skipped " + routing + addresses,
+		}},
 		"a routing file that cannot be read": {func(t *testing.T) { write(t, routing, "{}") }, []string{
 			"failed " + routing + ": is canonical", "skipped " + a + digest, "skipped " + a + version, "skipped " + routing + addresses,
 		}},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/routingtest"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
@@ -78,8 +79,8 @@ func TestOneChunkIsAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `{"apiVersion":"ringwright.dev/v1alpha1","ring":"cdn/edge","generation":1,"stable":{"slot":"a","digest":"` +
-			desired.Ring.Digest() + `","version":"V2"}}` + "\n"
+		want := routingtest.Reseal(`{"apiVersion":"ringwright.dev/v1alpha1","ring":"cdn/edge","generation":1,"stable":{"slot":"a","digest":"` +
+			desired.Ring.Digest() + `","version":"V2"},"checksum":"00000000"}` + "\n")
 		if diff := cmp.Diff(want, string(p.Files()[routing.FileName])); diff != "" || len(p.ConfigMaps) != 3 {
 			t.Errorf("%d ConfigMaps, routing.json (-want +got):\n%s", len(p.ConfigMaps), diff)
 		}

@@ -28,3 +28,9 @@ func OpenWithEvents(
 
 // CachedViews returns how many views a state keeps beside that of all backends.
 func (s *State) CachedViews() int { return len(*s.stable.loaded.views.kept.Load()) }
+
+// NewUnstarted returns a client that reads only when LoadNow is called. It need not be closed.
+func NewUnstarted(dir string, options Options) (*Client, error) { return newClient(dir, options) }
+
+// LoadNow reads the directory, as an event makes the client do.
+func (c *Client) LoadNow() error { return c.load() }

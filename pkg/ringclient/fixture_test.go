@@ -30,6 +30,12 @@ type publication struct {
 	down       []string
 	// chunks is how many files the snapshot is cut into; 0 is one.
 	chunks int
+	epoch  int64
+	// candidate is in the other slot; nil where there is none.
+	candidate *ring.Ring
+	// split may be set with a candidate only. Revisions are of stable and candidate.
+	split     *routing.Split
+	revisions [2]int64
 }
 
 // published returns a publication of slot a of ring cdn/edge.
@@ -44,12 +50,22 @@ func (p publication) files(t testing.TB) map[string][]byte {
 		APIVersion: routing.APIVersion, Ring: p.ring, UID: p.uid, Generation: p.generation, Addresses: p.addresses, Down: p.down,
 		Stable: routing.NewReference(p.slot, p.snapshot.Digest(), p.snapshot.Algorithm().Version.String(), p.chunks),
 	}
+	file.LeaderEpoch, file.Stable.Revision, file.Split = p.epoch, p.revisions[0], p.split
+	other := map[routing.Slot]routing.Slot{routing.SlotA: routing.SlotB, routing.SlotB: routing.SlotA}[p.slot]
+	if p.candidate != nil {
+		candidate := routing.NewReference(other, p.candidate.Digest(), p.candidate.Algorithm().Version.String(), 1)
+		candidate.Revision = p.revisions[1]
+		file.Candidate = &candidate
+	}
 	encoded, err := file.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{
 		routing.SlotA.FileName(): ring.EmptySlot(), routing.SlotB.FileName(): ring.EmptySlot(), routing.FileName: encoded,
+	}
+	if p.candidate != nil {
+		files[other.FileName()] = p.candidate.Snapshot()
 	}
 	rest, names := p.snapshot.Snapshot(), file.Stable.Files()
 	for i, name := range names {

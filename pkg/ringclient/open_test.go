@@ -3,6 +3,7 @@
 package ringclient_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/ringwright/ringwright/internal/routingtest"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -99,7 +101,7 @@ func replaced(t *testing.T, text, old, with string) string {
 	if !strings.Contains(text, old) {
 		t.Fatalf("%q does not hold %q", text, old)
 	}
-	return strings.Replace(text, old, with, 1)
+	return routingtest.Reseal(strings.Replace(text, old, with, 1))
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -111,7 +113,7 @@ func TestOpenRefuses(t *testing.T) {
 	future := futureFormat(snapshot)
 	size := fmt.Sprint(len(snapshot))
 	edit := func(old, with string) []byte {
-		return []byte(strings.Replace(string(good["routing.json"]), old, with, 1))
+		return []byte(routingtest.Reseal(strings.Replace(string(good["routing.json"]), old, with, 1)))
 	}
 	cases := map[string]struct {
 		change map[string][]byte // a nil content removes the file
@@ -132,6 +134,10 @@ func TestOpenRefuses(t *testing.T) {
 		},
 		"routing with an unknown field": {
 			change: map[string][]byte{"routing.json": edit(`{`, `{"overflow":{},`)},
+			want:   ringclient.LoadError{Reason: ringclient.ReasonRouting, File: "routing.json"},
+		},
+		"routing with a flipped bit": {
+			change: map[string][]byte{"routing.json": bytes.Replace(good["routing.json"], []byte("cdn/"), []byte("cdm/"), 1)},
 			want:   ringclient.LoadError{Reason: ringclient.ReasonRouting, File: "routing.json"},
 		},
 		"routing of a future version": {
@@ -237,8 +243,9 @@ func TestOpenRefusesMissingDirectory(t *testing.T) {
 func TestOpenTakesFilesAtTheirLimits(t *testing.T) {
 	r := addressRing(t, 9)
 	files := published(1, r).files(t)
-	padding := routing.MaxBytes - len(files["routing.json"])
-	files["routing.json"] = append(files["routing.json"], strings.Repeat(" ", padding)...)
+	const seal = `,"checksum":"00000000"}` + "\n" // Without it there can be white space.
+	file := string(files["routing.json"][:len(files["routing.json"])-len(seal)]) + "}"
+	files["routing.json"] = []byte(file + strings.Repeat(" ", routing.MaxBytes-len(file)))
 	dir := t.TempDir()
 	mount(t, dir, files)
 	open(t, dir, ringclient.Options{MaxSnapshotBytes: int64(len(r.Snapshot()))})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // DataLink is the link that kubelet renames into place to change all files of a volume at once.
@@ -97,29 +98,31 @@ func newFolder(shown, dir string) folder {
 
 // ReadRouting returns the bytes of routing.json, and its path as a user knows it. Errors: those of [ReadFile].
 func (m Moment) ReadRouting() (data []byte, shown string, err error) {
-	return readFirst(FileName, MaxBytes, m.root, m.routing)
+	return appendFirst(nil, FileName, MaxBytes, m.root, m.routing)
 }
 
 // ReadSnapshot returns the bytes of the snapshot that ref names, the contents of all its files one behind the other, at
 // most limit of them. Shown is the path of the first file as a user knows it or, with an error, that of the offending one.
-// Errors: those of [ReadFile], and [ErrEmptyChunk].
+// Errors: those of [ReadFile], and [ErrEmptyChunk]. It takes memory for the snapshot once.
 func (m Moment) ReadSnapshot(ref Reference, limit int64) (data []byte, shown string, err error) {
 	for chunk := range ref.Files() {
-		part, path, err := m.ReadChunk(ref.Slot, chunk, limit-int64(len(data)))
+		before := int64(len(data))
+		if chunk == 1 { // The chunks are about equally long; what is read behind the last one says that it ends there.
+			data = slices.Grow(data, len(data)*(ref.Chunks-1)+1)
+		}
+		next, path, err := m.appendChunk(data, ref.Slot, chunk, limit-before)
 		var tooLarge *FileTooLargeError
 		switch {
 		case errors.As(err, &tooLarge):
-			before := int64(len(data))
 			return nil, path, &FileTooLargeError{Size: before + tooLarge.Size, Limit: limit, Before: before}
 		case err != nil:
 			return nil, path, err
 		case chunk == 0:
-			data, shown = part, path
-		case len(part) == 0:
+			shown = path
+		case int64(len(next)) == before:
 			return nil, path, ErrEmptyChunk
-		default:
-			data = append(data, part...)
 		}
+		data = next
 	}
 	return data, shown, nil
 }
@@ -146,19 +149,23 @@ func (m Moment) VolumeFile(ref Reference) (path, shown string, ok bool) {
 
 // ReadChunk returns the bytes of one file of a slot, and its path as a user knows it. Errors: those of [ReadFile].
 func (m Moment) ReadChunk(slot Slot, chunk int, limit int64) (data []byte, shown string, err error) {
+	return m.appendChunk(nil, slot, chunk, limit)
+}
+
+func (m Moment) appendChunk(dst []byte, slot Slot, chunk int, limit int64) (data []byte, shown string, err error) {
 	sub := m.a
 	if slot == SlotB {
 		sub = m.b
 	}
-	return readFirst(slot.ChunkFileName(chunk), limit, m.root, sub[chunk])
+	return appendFirst(dst, slot.ChunkFileName(chunk), limit, m.root, sub[chunk])
 }
 
-// readFirst reads a file from the first of two folders that has it.
-func readFirst(name string, limit int64, first, second folder) (data []byte, shown string, err error) {
+// appendFirst appends a file from the first of two folders that has it.
+func appendFirst(dst []byte, name string, limit int64, first, second folder) (data []byte, shown string, err error) {
 	shown = filepath.Join(first.shown, name)
-	data, err = ReadFile(filepath.Join(first.actual, name), limit)
+	data, err = appendFile(dst, filepath.Join(first.actual, name), limit)
 	if errors.Is(err, fs.ErrNotExist) {
-		if other, otherErr := ReadFile(filepath.Join(second.actual, name), limit); !errors.Is(otherErr, fs.ErrNotExist) {
+		if other, otherErr := appendFile(dst, filepath.Join(second.actual, name), limit); !errors.Is(otherErr, fs.ErrNotExist) {
 			shown, data, err = filepath.Join(second.shown, name), other, otherErr
 		}
 	}
@@ -168,8 +175,10 @@ func readFirst(name string, limit int64, first, second folder) (data []byte, sho
 // ReadFile reads a regular file of at most limit bytes. It looks before it opens: opening a pipe would block for ever. The
 // errors do not hold the path, which differs at every swap and tells a user nothing: [ErrNotRegular], a
 // [FileTooLargeError], or what the operating system says, such as [fs.ErrNotExist].
-func ReadFile(path string, limit int64) ([]byte, error) {
-	data, err := readRegular(path, limit)
+func ReadFile(path string, limit int64) ([]byte, error) { return appendFile(nil, path, limit) }
+
+func appendFile(dst []byte, path string, limit int64) ([]byte, error) {
+	data, err := appendRegular(dst, path, limit)
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		err = pathError.Err
@@ -177,7 +186,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-func readRegular(path string, limit int64) ([]byte, error) {
+func appendRegular(dst []byte, path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -193,13 +202,14 @@ func readRegular(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // Nothing was written, so there is nothing that closing could lose.
-	data := make([]byte, info.Size()+1)
-	n, err := io.ReadFull(file, data)
+	have, space := len(dst), int(info.Size())+1
+	dst = slices.Grow(dst, space)
+	n, err := io.ReadFull(file, dst[have:have+space])
 	switch {
 	case err == nil:
 		return nil, fmt.Errorf("it grew beyond %d bytes while it was read", info.Size())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return data[:n], nil
+		return dst[:have+n], nil
 	default:
 		return nil, err
 	}

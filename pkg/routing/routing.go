@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"regexp"
 	"strconv"
@@ -118,8 +119,14 @@ func (r Reference) Files() []string {
 	return names
 }
 
+// checksumField is what the canonical bytes have before the eight digits of their checksum, and checksumEnd what they have behind.
+const (
+	checksumField = `,"checksum":"`
+	checksumEnd   = "\"}\n"
+)
+
 // Encode returns the canonical bytes: fields in the order of the struct, the keys of maps sorted, no white space, a
-// line feed at the end. Equal files have equal bytes.
+// checksum and a line feed at the end. Equal files have equal bytes.
 func (f File) Encode() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -130,18 +137,28 @@ func (f File) Encode() ([]byte, error) {
 	if err := encoder.Encode(f); err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", FileName, err)
 	}
-	if out.Len() > MaxBytes {
-		return nil, fmt.Errorf("%s would have %d bytes, the limit is %d", FileName, out.Len(), MaxBytes)
+	body := bytes.TrimSuffix(out.Bytes(), []byte("}\n"))
+	text := fmt.Appendf(body, "%s%08x%s", checksumField, crc32.ChecksumIEEE(body), checksumEnd)
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%s would have %d bytes, the limit is %d", FileName, len(text), MaxBytes)
 	}
-	return out.Bytes(), nil
+	return text, nil
 }
 
-// Parse reads routing.json. It refuses what it does not know: a reader that passed over a field could route wrongly.
+// sealed is a file with the CRC-32 (IEEE) of all bytes before `,"checksum":`, in eight lower-case hex digits. A person who writes the
+// file leaves it out.
+type sealed struct {
+	File
+	Checksum string `json:"checksum"`
+}
+
+// Parse reads routing.json. It refuses what it does not know: a reader that passed over a field could route wrongly. The checksum is
+// compared where there is one.
 func Parse(data []byte) (File, error) {
 	if len(data) > MaxBytes {
 		return File{}, fmt.Errorf("%s has %d bytes, the limit is %d", FileName, len(data), MaxBytes)
 	}
-	var f File
+	var f sealed
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&f); err != nil {
@@ -150,7 +167,25 @@ func Parse(data []byte) (File, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return File{}, fmt.Errorf("reading %s: there is something behind the object", FileName)
 	}
-	return f, f.check()
+	if err := f.checkSum(data); err != nil {
+		return File{}, err
+	}
+	return f.File, f.check()
+}
+
+// checkSum compares the checksum with the bytes that f was read from.
+func (f sealed) checkSum(data []byte) error {
+	if f.Checksum == "" {
+		return nil
+	}
+	body, last := bytes.CutSuffix(data, []byte(checksumField+f.Checksum+checksumEnd))
+	if !last {
+		return fmt.Errorf("%s: checksum is there and not the last field in its canonical form: it was edited; without the field it can be read", FileName)
+	}
+	if sum := fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)); sum != f.Checksum {
+		return fmt.Errorf("%s: checksum is %q, that of the content is %q: a file that was edited has to go without", FileName, f.Checksum, sum)
+	}
+	return nil
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)

@@ -5,6 +5,7 @@ package routing_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func file() routing.File {
 func TestCanonicalBytes(t *testing.T) {
 	want := `{"apiVersion":"ringwright.dev/v1alpha1","ring":"cdn/edge","uid":"u-1","generation":41,` +
 		`"stable":{"slot":"a","digest":"` + digest + `","version":"V2"},` +
-		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"}}` + "\n"
+		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"},"checksum":"a3dd2902"}` + "\n"
 	got, err := file().Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func TestMigrationBytes(t *testing.T) {
 		`"stable":{"slot":"a","digest":"` + digest + `","version":"V2","revision":7},` +
 		`"candidate":{"slot":"b","digest":"` + digest + `","version":"V3","revision":8,"chunks":2},` +
 		`"split":{"seed":2654435769,"basisPoints":{"*":0,"lab01":50}},` +
-		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"}}` + "\n"
+		`"addresses":{"c1":"[::1]:80","c2":"10.0.0.2:80","c<&>":"x:1"},"checksum":"eaa6fcda"}` + "\n"
 	got, err := migrating().Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +159,7 @@ func TestRefused(t *testing.T) {
 		"something behind": {"\n", "{}", "something behind the object"},
 		"a brace behind":   {"\n", "}", "something behind the object"},
 		"text behind":      {"\n", " ]x", "something behind the object"},
-		"cut short":        {"}}", "", "unexpected EOF"},
+		"cut short":        {"}}\n", "", "unexpected EOF"},
 	}
 	good, err := file().Encode()
 	if err != nil {
@@ -166,11 +167,45 @@ func TestRefused(t *testing.T) {
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			bad := strings.Replace(string(good), row.old, row.replacement, 1)
+			bad := strings.Replace(unsealed(good), row.old, row.replacement, 1)
 			if _, err := routing.Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v, want one that says %q", err, row.want)
 			}
 		})
+	}
+}
+
+// unsealed returns a file without its checksum, as a person would write it.
+func unsealed(encoded []byte) string {
+	return regexp.MustCompile(`,"checksum":"[0-9a-f]{8}"`).ReplaceAllString(string(encoded), "")
+}
+
+// TestChecksum: no byte of a file can change unnoticed, and a file without one is read.
+func TestChecksum(t *testing.T) {
+	good, err := migrating().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range good {
+		for bit := range 8 {
+			flipped := slices.Clone(good)
+			flipped[at] ^= 1 << bit
+			if parsed, err := routing.Parse(flipped); err == nil {
+				t.Errorf("bit %d of byte %d is flipped: %+v", bit, at, parsed)
+			}
+		}
+	}
+	if parsed, err := routing.Parse([]byte(unsealed(good))); err != nil || !cmp.Equal(parsed, migrating()) {
+		t.Errorf("without a checksum: %+v, %v", parsed, err)
+	}
+	for text, want := range map[string]string{
+		strings.Replace(string(good), "lab01", "lab02", 1): `of the content is`,
+		strings.TrimSpace(string(good)):                    "not the last field in its canonical form",
+		strings.Replace(unsealed(good), `"ring"`, `"checksum":"`+string(good[len(good)-11:len(good)-3])+`","ring"`, 1): "not the last field in its canonical form",
+	} {
+		if _, err := routing.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.120s: error %v, want one that says %q", text, err, want)
+		}
 	}
 }
 
@@ -194,7 +229,7 @@ func TestDown(t *testing.T) {
 	f := file()
 	f.Down = []string{"c1", "c2"}
 	got, err := f.Encode()
-	if err != nil || !strings.Contains(string(got), `},"down":["c1","c2"]}`) {
+	if err != nil || !strings.Contains(string(got), `},"down":["c1","c2"],"checksum":`) {
 		t.Errorf("%s, error %v", got, err)
 	}
 	if parsed, err := routing.Parse(got); err != nil || !cmp.Equal(f, parsed) {
