@@ -366,6 +366,12 @@ type Routing struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
+
+	// leaderEpoch numbers the operator that wrote the file among those that led; absent where nobody elects a leader. Readers
+	// refuse the file of a lower one.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 }
 
 // Warning is an oddity of a ring that does not keep it from being used.

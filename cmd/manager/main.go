@@ -112,6 +112,7 @@ func run(ctx context.Context, args []string) error {
 	// client-go's own limit, 5 requests a second, is less than the writes of one ring. What bounds the requests that are on
 	// their way is --concurrency, and the API server's priority and fairness.
 	cfg.QPS = -1
+	f.PodNamespace = podNamespace()
 	mgr, err := manager.New(cfg, f.Options)
 	if err != nil {
 		return err

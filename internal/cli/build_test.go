@@ -62,7 +62,7 @@ func TestBuildWritesWhatTheOperatorPublishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "shards"}, desired, 1, 1)
+	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "shards"}, desired, plan.Numbers{Revision: 1, Generation: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

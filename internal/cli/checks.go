@@ -212,9 +212,11 @@ func (v *verification) checkManifest(name string, hashRing *v1alpha1.HashRing) {
 	if v.file == nil {
 		return
 	}
-	// UID and generation are not in a manifest; they are taken as published.
+	// UID and numbers are not in a manifest; they are taken as published.
 	ref := plan.Ref{Namespace: hashRing.Namespace, Name: hashRing.Name, UID: types.UID(v.file.UID)}
-	expected, err := plan.Render(ref, desired, max(v.file.Stable.Revision, 1), v.file.Generation)
+	expected, err := plan.Render(ref, desired, plan.Numbers{
+		Revision: v.file.Stable.Revision, Generation: v.file.Generation, LeaderEpoch: v.file.LeaderEpoch,
+	})
 	if err == nil && !bytes.Equal(expected.Files()[routing.FileName], v.routing.data) {
 		err = errors.New("it names another snapshot or other addresses")
 	}

@@ -58,7 +58,7 @@ func publicationOf(t *testing.T, manifest string) *plan.Publication {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, 1, 1)
+	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, plan.Numbers{Revision: 1, Generation: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func recordOf(t *testing.T, revision int64, manifest string) *appsv1.ControllerR
 func publishedAs(t *testing.T, revision int64, manifest string) []client.Object {
 	t.Helper()
 	ring, desired := hashRingOf(t, manifest), builtOf(t, manifest)
-	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, revision, revision)
+	p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, plan.Numbers{Revision: revision, Generation: revision})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (d *outputDir) checkStray(files map[string][]byte) error {
 // plan numbers what is to be written: the generation grows by one where the routing file says something new.
 func (d *outputDir) plan(ref plan.Ref, desired *plan.Desired) (*plan.Publication, BuildOutcome, error) {
 	const revision = 1
-	same, err := plan.Render(ref, desired, revision, max(d.generation, 1))
+	same, err := plan.Render(ref, desired, plan.Numbers{Revision: revision, Generation: max(d.generation, 1)})
 	if err != nil {
 		return nil, "", err
 	}
@@ -143,7 +143,7 @@ func (d *outputDir) plan(ref plan.Ref, desired *plan.Desired) (*plan.Publication
 	case d.generation == 0:
 		return same, BuildCreated, nil
 	case !bytes.Equal(d.held[routing.FileName], files[routing.FileName]):
-		next, err := plan.Render(ref, desired, revision, d.generation+1)
+		next, err := plan.Render(ref, desired, plan.Numbers{Revision: revision, Generation: d.generation + 1})
 		return next, BuildUpdated, err
 	case len(d.needless(files)) > 0 || slices.ContainsFunc(d.differing(same), func(name string) bool { return len(files[name]) == 0 }):
 		return same, BuildUpdated, nil

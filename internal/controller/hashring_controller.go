@@ -39,6 +39,9 @@ type HashRingReconciler struct {
 	Rings     *ringcache.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
+	// LeaderEpoch returns the epoch of this operator among those that led, given that of what is published; nil where nobody
+	// elects a leader. An error says that another one leads, or that it cannot be known.
+	LeaderEpoch func(ctx context.Context, last int64) (int64, error)
 	// Metrics counts what is published; nil counts nothing.
 	Metrics *telemetry.Metrics
 
@@ -173,6 +176,9 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 	if err == nil {
 		seen.Sources, err = r.Reader.Sources(ctx, ring)
 		seen.PublishedAt = r.published.at(ring.UID)
+	}
+	if err == nil && r.LeaderEpoch != nil {
+		seen.LeaderEpoch, err = r.LeaderEpoch(ctx, plan.LastLeaderEpoch(ring, seen.Observation))
 	}
 	return seen, err
 }

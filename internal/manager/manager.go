@@ -58,8 +58,10 @@ type Options struct {
 	ProbeAddress string
 	// LeaderElection makes sure that only one of several replicas works.
 	LeaderElection bool
-	// LeaderElectionNamespace is where the Lease lives; "" for the namespace that the operator runs in.
+	// LeaderElectionNamespace is where the Lease lives; "" is PodNamespace.
 	LeaderElectionNamespace string
+	// PodNamespace is the namespace that the operator runs in; "" where it runs in none.
+	PodNamespace string
 	// Concurrency is how many HashRings are reconciled at a time; at least 1.
 	Concurrency int
 	// MaxPoints is how many points the rings have that are built at a time, together and each; 0 is [plan.MaxPoints], which is
@@ -94,18 +96,24 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	options := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(),
 		Metrics:                       metricsOptions(o),
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElection,
-		LeaderElectionID:              LeaderElectionID,
-		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true, // Nothing runs behind Start in cmd/manager, so a successor need not wait.
 		GracefulShutdownTimeout:       ptr.To(gracefulShutdown),
 		Controller:                    config.Controller{SkipNameValidation: ptr.To(o.SkipNameValidation)},
-	})
+	}
+	var leads *leadership
+	if o.LeaderElection {
+		if leads, err = newLeadership(cfg, leaseNamespace(o)); err != nil {
+			return nil, err
+		}
+		options.LeaderElectionResourceLockInterface = leads.lock
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
@@ -115,7 +123,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := observe.AddIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	return mgr, addControllers(mgr, o)
+	return mgr, addControllers(mgr, o, leads)
 }
 
 // cacheOptions keeps what is not Ringwright's, and all payload, out of the cache.
@@ -155,7 +163,7 @@ func addProbes(mgr ctrl.Manager) error {
 	return nil
 }
 
-func addControllers(mgr ctrl.Manager, o Options) error {
+func addControllers(mgr ctrl.Manager, o Options, leads *leadership) error {
 	rings := ringcache.New(cmp.Or(o.MaxPoints, plan.MaxPoints))
 	figures := telemetry.New(mgr.GetClient(), rings, metrics.Registry)
 	if err := mgr.Add(figures); err != nil {
@@ -163,6 +171,9 @@ func addControllers(mgr ctrl.Manager, o Options) error {
 	}
 	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), rings, mgr.GetEventRecorder("ringwright"), clock.RealClock{})
 	reconciler.Metrics = figures
+	if leads != nil {
+		reconciler.LeaderEpoch = leads.Epoch
+	}
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
 	}

@@ -75,7 +75,7 @@ func TestOneChunkIsAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, desired := range []*plan.Desired{d, same} {
-		p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, 1, 1)
+		p, err := plan.Render(plan.Ref{Namespace: "cdn", Name: "edge"}, desired, plan.Numbers{Revision: 1, Generation: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

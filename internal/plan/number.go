@@ -13,12 +13,21 @@ import (
 func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publication, error) {
 	ref := Ref{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
 	revision := nextRevision(r.Status, d.Ring.Digest(), seen)
-	generation, digest := lastGeneration(r.Status, seen.Routing)
-	same, err := Render(ref, d, revision, max(generation, 1))
-	if err != nil || generation == 0 || same.RoutingDigest == digest {
+	last := lastRoutingNumbers(r.Status, seen)
+	if last.Generation == 0 {
+		return Render(ref, d, Numbers{revision, 1, seen.LeaderEpoch})
+	}
+	same, err := Render(ref, d, Numbers{revision, last.Generation, last.LeaderEpoch})
+	if err != nil || same.RoutingDigest == last.Digest {
 		return same, err
 	}
-	return Render(ref, d, revision, generation+1)
+	return Render(ref, d, Numbers{revision, last.Generation + 1, max(last.LeaderEpoch, seen.LeaderEpoch)})
+}
+
+// LastLeaderEpoch returns the leader epoch of the routing file that was published last, 0 where there was none. An operator of a
+// lower one no longer leads.
+func LastLeaderEpoch(r *v1alpha1.HashRing, seen Observation) int64 {
+	return lastRoutingNumbers(r.Status, seen).LeaderEpoch
 }
 
 // nextRevision returns the last revision where its digest is the same, otherwise the next one whose number is not taken by
@@ -63,16 +72,17 @@ func lastPublished(s v1alpha1.HashRingStatus, seen Observation) (int64, string) 
 	return 0, ""
 }
 
-// lastGeneration returns the last generation of the routing file and the digest that it had; 0 where there was none.
+// lastRoutingNumbers returns what the last routing file counted, and the digest that it had; zero where there was none.
 //
 // As with the revision, the status knows, and what is published is believed where it is newer and was not edited.
-func lastGeneration(s v1alpha1.HashRingStatus, file Object) (int64, string) {
+func lastRoutingNumbers(s v1alpha1.HashRingStatus, seen Observation) v1alpha1.Routing {
+	file := seen.Routing
 	last := number(file.Annotations, v1alpha1.AnnotationGeneration)
 	if !file.intact() {
 		last = 0
 	}
 	if known := s.Routing; known != nil && (known.Generation >= last || known.Digest == file.FileDigest) {
-		return known.Generation, known.Digest
+		return *known
 	}
-	return last, file.FileDigest
+	return v1alpha1.Routing{Generation: last, Digest: file.FileDigest, LeaderEpoch: lastRouting(seen).LeaderEpoch}
 }

@@ -65,6 +65,8 @@ type Observation struct {
 	Published *Published
 	// Pinned is the ring of [PinnedRecord]; nil where there is none.
 	Pinned *Published
+	// LeaderEpoch is that of this operator; 0 where nobody elects a leader.
+	LeaderEpoch int64
 	// Sources are what was seen of spec.backendsFrom, in the same order.
 	Sources []BackendSource
 	// PublishedAt is when this process published last; the zero time where it has not. The status can be behind.

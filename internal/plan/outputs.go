@@ -39,8 +39,7 @@ func RoutingName(ringName string) string { return ringName + "-routing" }
 
 // Publication is everything that is published for one ring.
 type Publication struct {
-	Revision   int64
-	Generation int64
+	Numbers
 	// RoutingDigest is the digest of routing.json.
 	RoutingDigest string
 	// ConfigMaps are in the order in which they are written: routing comes last, so that it never names a snapshot that is
@@ -54,24 +53,32 @@ type Ref struct {
 	UID             types.UID
 }
 
+// Numbers are what a publication counts.
+type Numbers struct {
+	Revision, Generation int64
+	// LeaderEpoch is that of the operator that writes the routing file; 0 where nobody elects a leader.
+	LeaderEpoch int64
+}
+
 // Render returns the ConfigMaps of a ring. All chunks of both slots are always among them: the empty slot holds a marker,
 // and a chunk that is not needed an empty file, so that pods can mount all of them and none has to be optional.
 //
 // Where routing.json is too large with d.Down and is not without, it is left out: the ring would otherwise stay as it is with
 // addresses out of date. Readers then find out by themselves who does not answer.
-func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, error) {
+func Render(ref Ref, d *Desired, n Numbers) (*Publication, error) {
 	parts := d.Ring.Chunks()
 	file := routing.File{
-		APIVersion: routing.APIVersion,
-		Ring:       ref.Namespace + "/" + ref.Name,
-		UID:        string(ref.UID),
-		Generation: generation,
-		Stable:     routing.NewReference(routing.SlotA, d.Ring.Digest(), d.Ring.Algorithm().Version.String(), len(parts)),
-		Addresses:  d.Addresses,
-		Down:       d.Down,
+		APIVersion:  routing.APIVersion,
+		Ring:        ref.Namespace + "/" + ref.Name,
+		UID:         string(ref.UID),
+		Generation:  n.Generation,
+		LeaderEpoch: n.LeaderEpoch,
+		Stable:      routing.NewReference(routing.SlotA, d.Ring.Digest(), d.Ring.Algorithm().Version.String(), len(parts)),
+		Addresses:   d.Addresses,
+		Down:        d.Down,
 	}
 	if ref.UID != "" { // Without a cluster nobody counts revisions.
-		file.Stable.Revision = revision
+		file.Stable.Revision = n.Revision
 	}
 	text, err := file.Encode()
 	if err != nil && len(d.Down) > 0 {
@@ -81,16 +88,16 @@ func Render(ref Ref, d *Desired, revision, generation int64) (*Publication, erro
 	if err != nil {
 		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}
-	p := &Publication{Revision: revision, Generation: generation, RoutingDigest: ring.Digest(text)}
+	p := &Publication{Numbers: n, RoutingDigest: ring.Digest(text)}
 	p.add(ref, routing.SlotB, d.Chunks, [][]byte{ring.EmptySlot()}, nil)
 	p.add(ref, routing.SlotA, d.Chunks, parts, map[string]string{
 		v1alpha1.AnnotationDigest:   d.Ring.Digest(),
-		v1alpha1.AnnotationRevision: strconv.FormatInt(revision, 10),
+		v1alpha1.AnnotationRevision: strconv.FormatInt(n.Revision, 10),
 		v1alpha1.AnnotationEncoding: string(d.Ring.Encoding()),
 	})
 	p.ConfigMaps = append(p.ConfigMaps, ConfigMap{
 		Name:        RoutingName(ref.Name),
-		Annotations: map[string]string{v1alpha1.AnnotationGeneration: strconv.FormatInt(generation, 10)},
+		Annotations: map[string]string{v1alpha1.AnnotationGeneration: strconv.FormatInt(n.Generation, 10)},
 		Data:        map[string]string{routing.FileName: string(text)},
 	})
 	for _, cm := range p.ConfigMaps {

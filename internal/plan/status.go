@@ -141,7 +141,7 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		Predicted:              decimal(stats.PredictedCV*100, 2) + "%",
 		WorstView:              worstView(views),
 	}
-	s.Routing = &v1alpha1.Routing{Generation: p.Generation, Digest: p.RoutingDigest}
+	s.Routing = &v1alpha1.Routing{Generation: p.Generation, Digest: p.RoutingDigest, LeaderEpoch: p.LeaderEpoch}
 	s.Warnings = fit(append(slices.Clone(d.Desired.Warnings), r.Warnings()...))
 }
 

@@ -151,12 +151,13 @@ var _ = Describe("publication", func() {
 			entries, err := os.ReadDir(out)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(entries).To(HaveLen(len(online)))
-			// The routing file of a cluster says besides which HashRing of that name it is.
+			// The routing file of a cluster says besides which HashRing of that name it is, which of its rings, and who wrote it.
 			offline, err := os.ReadFile(filepath.Join(out, routing.FileName))
 			Expect(err).NotTo(HaveOccurred())
 			want, err := routing.Parse(offline)
 			Expect(err).NotTo(HaveOccurred())
 			want.UID, want.Ring = string(got.UID), namespace+"/"+got.Name
+			want.Stable.Revision, want.LeaderEpoch = got.Status.Active.Revision, got.Status.Routing.LeaderEpoch
 			encoded, err := want.Encode()
 			Expect(err).NotTo(HaveOccurred())
 			Expect(published(ctx, got)["routing"].Data[routing.FileName]).To(Equal(string(encoded)))
@@ -379,9 +380,11 @@ func checkPublication(ctx context.Context, r *v1alpha1.HashRing) {
 	checkRecord(ctx, r, opened)
 	file, err := routing.Parse([]byte(cms["routing"].Data["routing.json"]))
 	Expect(err).NotTo(HaveOccurred())
+	stable := routing.NewReference(routing.SlotA, opened.Digest(), string(r.Spec.Algorithm.Version), used)
+	stable.Revision = r.Status.Active.Revision
 	Expect(file).To(Equal(routing.File{
 		APIVersion: routing.APIVersion, Ring: r.Namespace + "/" + r.Name, UID: string(r.UID), Generation: r.Status.Routing.Generation,
-		Stable:    routing.NewReference(routing.SlotA, opened.Digest(), string(r.Spec.Algorithm.Version), used),
+		LeaderEpoch: r.Status.Routing.LeaderEpoch, Stable: stable,
 		Addresses: want.Addresses,
 	}))
 

@@ -47,6 +47,35 @@ var _ = Describe("two writers", func() {
 	)
 })
 
+var _ = Describe("leaders", func() {
+	It("are numbered in what they write, and write nothing for that alone", func(ctx SpecContext) {
+		r := newRing(newNamespace(ctx), "led", 3)
+		Expect(admin.Create(ctx, r)).To(Succeed())
+		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		first := routingFile(ctx, r)
+		Expect(first.LeaderEpoch).To(BeNumerically(">=", 1))
+		Expect(first.Stable.Revision).To(Equal(int64(1)))
+		Expect(got.Status.Routing.LeaderEpoch).To(Equal(first.LeaderEpoch))
+		before := getConfigMap(ctx, r.Namespace, "led-routing").ResourceVersion
+		restartOperator()
+		Eventually(func(g Gomega) { g.Expect(reconcileOnce(ctx, r, nil).writes).To(BeEmpty()) }).Should(Succeed())
+		Expect(getConfigMap(ctx, r.Namespace, "led-routing").ResourceVersion).To(Equal(before))
+		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(4) })
+		settled(ctx, r, v1alpha1.ReasonRingPublished)
+		second := routingFile(ctx, r)
+		Expect(second.LeaderEpoch).To(BeNumerically(">", first.LeaderEpoch))
+		Expect(second.Generation).To(Equal(first.Generation + 1))
+	})
+})
+
+// routingFile returns what is published.
+func routingFile(ctx context.Context, r *v1alpha1.HashRing) routing.File {
+	GinkgoHelper()
+	file, err := routing.Parse([]byte(getConfigMap(ctx, r.Namespace, r.Name+"-routing").Data[routing.FileName]))
+	Expect(err).NotTo(HaveOccurred())
+	return file
+}
+
 // watchRouting watches the routing file of r; the function that it returns checks what was seen: generations never go
 // back, and one generation has one content.
 func watchRouting(ctx context.Context, r *v1alpha1.HashRing) func() {

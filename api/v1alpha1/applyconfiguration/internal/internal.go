@@ -451,6 +451,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
+    - name: leaderEpoch
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.ServicePort
   map:
     fields:

@@ -14,6 +14,9 @@ type RoutingApplyConfiguration struct {
 	// digest is the SHA-256 of routing.json in lower-case hexadecimal behind "sha256:". A file that was lost is written
 	// again with the same generation when its bytes are the same.
 	Digest *string `json:"digest,omitempty"`
+	// leaderEpoch numbers the operator that wrote the file among those that led; absent where nobody elects a leader. Readers
+	// refuse the file of a lower one.
+	LeaderEpoch *int64 `json:"leaderEpoch,omitempty"`
 }
 
 // RoutingApplyConfiguration constructs a declarative configuration of the Routing type for use with
@@ -35,5 +38,13 @@ func (b *RoutingApplyConfiguration) WithGeneration(value int64) *RoutingApplyCon
 // If called multiple times, the Digest field is set to the value of the last call.
 func (b *RoutingApplyConfiguration) WithDigest(value string) *RoutingApplyConfiguration {
 	b.Digest = &value
+	return b
+}
+
+// WithLeaderEpoch sets the LeaderEpoch field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LeaderEpoch field is set to the value of the last call.
+func (b *RoutingApplyConfiguration) WithLeaderEpoch(value int64) *RoutingApplyConfiguration {
+	b.LeaderEpoch = &value
 	return b
 }
