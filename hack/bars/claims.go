@@ -36,6 +36,9 @@ func claims() []claim {
 		{exact, "V3, 2048×40 with 32 views: part of a ConfigMap, at most", 2.0 / 3, atMost, trimmedBytes},
 		{timed, "client, 2048×160, two goroutines: key of 32 bytes to backend, times as slow as with the bare ring, at most", 1.3, atMost, pickSlowdown},
 		{exact, "allocations of Client.Pick, with a split and a feature, at most", 0, atMost, pickAllocations},
+		{timed, "the same while the state is replaced every millisecond, times as slow as while it is not, at most", 1.1, atMost, replacedSlowdown},
+		{timed, "swap of a snapshot of 1 MiB, milliseconds from the write to the first answer at the 99th percentile, at most", 50, atMost, swapMilliseconds},
+		{exact, "load of it from a volume: bytes allocated for each byte of it, at most", 0.2, atMost, loadAllocation},
 		{exact, "Open, bytes allocated for each byte of input, at most", 4, atMost, openAllocation},
 	}
 }

@@ -20,6 +20,8 @@ import (
 const (
 	// readers is how many goroutines look up at a time.
 	readers = 2
+	// clientLookups is how many lookups each of them makes in a round.
+	clientLookups = 4 * lookups
 	// lab is the datacenter whose keys the mounted rings split in halves.
 	lab = "lab"
 )
@@ -51,26 +53,44 @@ func newMounted() (*mounted, error) {
 
 func (m *mounted) remove() { _ = os.RemoveAll(m.dir) }
 
-// publish writes the next generation.
+// publish writes the next generation, of both rings.
 func (m *mounted) publish() error {
+	candidate := reference(routing.SlotB, m.candidate)
+	return m.write(routing.File{
+		Candidate: &candidate, Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{lab: 50}},
+	}, m.candidate.Snapshot())
+}
+
+// publishStable writes the next generation, of the stable ring alone.
+func (m *mounted) publishStable() error { return m.write(routing.File{}, ring.EmptySlot()) }
+
+func (m *mounted) write(file routing.File, slotB []byte) error {
 	m.generation++
-	stable := routing.NewReference(routing.SlotA, m.stable.Digest(), "V2", 1)
-	candidate := routing.NewReference(routing.SlotB, m.candidate.Digest(), "V1", 1)
-	file, err := routing.File{
-		APIVersion: routing.APIVersion, Ring: "cdn/edge", Generation: m.generation, Stable: stable, Candidate: &candidate,
-		Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{lab: 50}},
-	}.Encode()
+	file.APIVersion, file.Ring, file.Generation, file.Stable = routing.APIVersion, "cdn/edge", m.generation, reference(routing.SlotA, m.stable)
+	text, err := file.Encode()
 	if err != nil {
 		return err
 	}
 	return materialize.Write(m.dir, map[string][]byte{
-		routing.FileName: file, stable.Slot.FileName(): m.stable.Snapshot(), candidate.Slot.FileName(): m.candidate.Snapshot(),
+		routing.FileName: text, routing.SlotA.FileName(): m.stable.Snapshot(), routing.SlotB.FileName(): slotB,
 	})
+}
+
+func reference(slot routing.Slot, r *ring.Ring) routing.Reference {
+	return routing.NewReference(slot, r.Digest(), r.Algorithm().Version.String(), 1)
 }
 
 // open returns a client of the directory that is told of nothing by itself.
 func (m *mounted) open(datacenter string) (*ringclient.Client, error) {
 	return ringclient.Open(m.dir, ringclient.Options{Datacenter: datacenter, PollInterval: time.Hour})
+}
+
+// openAlone returns a client that has the stable ring alone.
+func (m *mounted) openAlone() (*ringclient.Client, error) {
+	if err := m.publishStable(); err != nil {
+		return nil, err
+	}
+	return m.open("")
 }
 
 // owner says which backend owns a key, by its identity.
@@ -121,10 +141,13 @@ func pickSlowdown() (float64, error) {
 	}
 	picked := func(key []byte) (string, error) {
 		d, err := c.Pick(key)
-		return d.ID(), err
+		if err != nil {
+			return "", err
+		}
+		return d.ID(), nil
 	}
 	ways := func(ask owner) way {
-		return way{warm: func() error { return lookUp(warmLookups/readers, ask) }, work: func() error { return lookUp(4*lookups, ask) }}
+		return way{warm: func() error { return lookUp(warmLookups/readers, ask) }, work: func() error { return lookUp(clientLookups, ask) }}
 	}
 	return speedup(lookupRounds, ways(bare), ways(picked))
 }

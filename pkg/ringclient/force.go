@@ -39,6 +39,10 @@ func (c *Client) SetForce(force Force) error {
 	if s := c.state.Load(); s != nil {
 		c.state.Store(s.forced(force))
 	}
-	c.options.Logger.Warn("split overridden", "force", force.String())
+	if force == ForceNone {
+		c.options.Logger.Info("the split is followed")
+	} else {
+		c.options.Logger.Warn("the split is overridden", "force", force.String())
+	}
 	return nil
 }
