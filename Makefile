@@ -7,7 +7,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 # Modules with code, and modules that only pin tools.
-CODE_MODULES := . hack/controlplane
+CODE_MODULES := . hack/controlplane hack/protoc
 TOOL_MODULES := hack/tools hack/tools/golangci
 
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
@@ -44,12 +44,13 @@ help: ## Show this help.
 ## Code
 
 .PHONY: generate
-generate: ## Regenerate deepcopy functions, apply configurations, CRDs and RBAC.
-	rm -rf api/v1alpha1/applyconfiguration config/crd/bases
+generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and the gRPC code.
+	rm -rf api/v1alpha1/applyconfiguration config/crd/bases api/agent/v1/zz_generated.*
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt \
 		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	go -C hack/protoc run . ../../api
 
 .PHONY: fmt
 fmt: ## Format the Go code.
