@@ -77,7 +77,10 @@ func (l *Listener) Close() error {
 // Open returns how many connections are open.
 func (l *Listener) Open() int { return len(l.places) }
 
-// Accepted returns how many connections were accepted so far, and Refused how many were refused.
+// Limit returns how many can be open.
+func (l *Listener) Limit() int { return l.limits.Connections }
+
+// Accepted returns how many connections were accepted so far.
 func (l *Listener) Accepted() uint64 { return l.accepted.Load() }
 
 // Refused returns how many connections were refused so far.
