@@ -47,7 +47,7 @@ func newGRPCServer(h *handler) *grpcServer {
 			grpc.MaxConcurrentStreams(grpcStreams),
 			grpc.MaxHeaderListSize(grpcHeaderBytes),
 			grpc.ConnectionTimeout(readHeaderTimeout),
-			grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer), grpc.SharedWriteBuffer(true),
+			grpc.ReadBufferSize(grpcBuffer), grpc.WriteBufferSize(grpcBuffer),
 			grpc.KeepaliveParams(keepalive.ServerParameters{
 				MaxConnectionIdle: idleTimeout, Time: grpcPingInterval, Timeout: grpcPingTimeout,
 			}),

@@ -11,9 +11,9 @@ import (
 
 const (
 	// MaxRefusals is how many connections are being refused at a time.
-	MaxRefusals = 64
+	MaxRefusals = 256
 	// RefusalTimeout is how long a refusal may take: the time in which the peer can read it.
-	RefusalTimeout = time.Second
+	RefusalTimeout = 250 * time.Millisecond
 )
 
 // Limits bound a [Listener].
