@@ -68,7 +68,9 @@ func publish(t testing.TB, dir string, generation int64, r *ring.Ring) {
 func publishFile(t testing.TB, dir string, file routing.File, stable, candidate *ring.Ring) {
 	t.Helper()
 	file.APIVersion, file.Ring = routing.APIVersion, "cdn/edge"
-	file.Addresses = map[string]string{"one": "10.0.0.1:8080"}
+	if file.Addresses == nil {
+		file.Addresses = map[string]string{"one": "10.0.0.1:8080"}
+	}
 	file.Stable = reference(routing.SlotA, stable, 7)
 	slotB := ring.EmptySlot()
 	if candidate != nil {
