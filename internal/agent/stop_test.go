@@ -19,9 +19,9 @@ import (
 )
 
 // beginBatch sends a batch whose body does not end yet. What it returns ends the body and returns the status of the answer.
-func beginBatch(t *testing.T, address string) (end func() (int, error)) {
+func beginBatch(t *testing.T, r *running) (end func() (int, error)) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	conn, err := net.Dial("tcp", r.addresses["local"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +30,9 @@ func beginBatch(t *testing.T, address string) (end func() (int, error)) {
 	if _, err := io.WriteString(conn, "POST /v1/lookup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n"+`{"keys":[`); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the connection beside that of this question", func() bool {
+		return strings.Contains(get(t, r.url("local")+"/metrics").body, `ringwright_agent_connections{listener="local"} 2`)
+	})
 	return func() (int, error) {
 		if _, err := io.WriteString(conn, `"a"]}`); err != nil {
 			return 0, err
@@ -46,7 +49,7 @@ func TestStopLetsRequestsEnd(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))
 	r := start(t, agent.Config{Dir: dir, ShutdownTimeout: time.Minute})
-	end := beginBatch(t, r.addresses["local"])
+	end := beginBatch(t, r)
 	r.stop()
 	select {
 	case err := <-r.ended:
@@ -65,7 +68,7 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))
 	r := start(t, agent.Config{Dir: dir, ShutdownTimeout: 50 * time.Millisecond})
-	end := beginBatch(t, r.addresses["local"])
+	end := beginBatch(t, r)
 	r.stop()
 	if err := <-r.ended; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "requests to local did not end in time") {
 		t.Errorf("the stop: %v", err)

@@ -68,10 +68,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops accepting. Connections that were accepted stay open.
+// Close stops accepting. Connections that were accepted stay open. To close it again is no error.
 func (l *Listener) Close() error {
-	l.closing.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+	var err error
+	l.closing.Do(func() {
+		close(l.closed)
+		err = l.Listener.Close()
+	})
+	return err
 }
 
 // Open returns how many connections are open.
