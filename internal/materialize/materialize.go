@@ -178,3 +178,29 @@ func linkFiles(dir string, files map[string][]byte) error {
 	}
 	return nil
 }
+
+// Sweep removes from dir what a writer that was killed has left there: directories with data that nothing leads to. The
+// writer of a directory calls it before its first [Write]. A directory that does not exist is swept.
+func Sweep(dir string) error {
+	current, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		_, err := time.Parse(stampForm, entry.Name()[:min(len(entry.Name()), len(stampForm))])
+		if err != nil || !entry.IsDir() || entry.Name() == current {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
