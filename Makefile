@@ -7,7 +7,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 # Modules with code, and modules that only pin tools.
-CODE_MODULES := . hack/controlplane hack/protoc
+CODE_MODULES := . hack/controlplane hack/protoc test/materialize
 TOOL_MODULES := hack/tools hack/tools/golangci
 
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
@@ -95,6 +95,8 @@ test: ## Run all tests, with an API server of their own.
 	assets=$$(go -C hack/controlplane run .) && \
 		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=20m -run '$(RUN)' $(PKGS)
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
+# Without the race detector: nothing runs at once there, and it takes half of Kubernetes to build.
+	go -C test/materialize test -shuffle=on -run '$(RUN)' ./...
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (30s).

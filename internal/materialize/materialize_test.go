@@ -123,7 +123,7 @@ func TestWriteLeavesEqualContentAlone(t *testing.T) {
 func TestWriteRefusesPaths(t *testing.T) {
 	for name, path := range map[string]string{
 		"empty": "", "absolute": "/a", "up": "../a", "hidden as data": "..data", "not shortest": "a//b", "up within": "a/../../b",
-		"dot": ".", "long": "a/" + strings.Repeat("b", 256),
+		"dot": ".", "long": "a/" + strings.Repeat("b", 256), "deep": strings.Repeat("d/", 2047) + "ddd",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "volume")
