@@ -11,6 +11,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/ringwright/ringwright/internal/apisource"
+	"github.com/ringwright/ringwright/internal/nginxconf"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -37,6 +39,12 @@ const (
 type Config struct {
 	// Dir is the directory with the ring; see ringclient.Open. Required.
 	Dir string
+	// Source says who writes Dir: SourceDir or SourceAPI; "" is SourceDir.
+	Source string
+	// API is what SourceAPI follows. Its Dir and Logger are those of the agent.
+	API apisource.Config
+	// NGINX is what is written for NGINX, nothing where it has no output. Its Dir and Logger are those of the agent.
+	NGINX nginxconf.Config
 	// Listen is the TCP address for the programs beside the agent; "" is DefaultListen, Off none.
 	Listen string
 	// UnixSocket is the path of a Unix socket for the same; "" is none.
@@ -74,6 +82,7 @@ type Config struct {
 // complete returns the configuration with defaults in place of zero values.
 func (c Config) complete() (Config, error) {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.Source = cmp.Or(c.Source, SourceDir)
 	c.SocketMode = cmp.Or(c.SocketMode, DefaultSocketMode)
 	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
 	c.MaxPoints = cmp.Or(c.MaxPoints, ring.DefaultMaxPoints)
@@ -82,7 +91,12 @@ func (c Config) complete() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return c, c.check()
+	c.API.Dir, c.API.Logger = c.Dir, c.Logger
+	c.NGINX.Dir, c.NGINX.Logger = c.Dir, c.Logger
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	return c, c.checkParts()
 }
 
 func (c Config) check() error {

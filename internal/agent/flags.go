@@ -48,6 +48,7 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 	flags.Usage = func() { _, _ = fmt.Fprintf(out, "%s\nFlags:\n%s", usage, flags.FlagUsages()) }
 	v.addSourceFlags(flags)
 	v.addListenerFlags(flags)
+	v.config.NGINX.AddFlags(flags)
 	v.addStopFlags(flags)
 	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")
 	flags.StringVar(&v.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -66,6 +67,10 @@ func (v *invocation) addSourceFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&v.config.Dir, "dir", "",
 		"directory with routing.json and the snapshots: a mount of the ring's ConfigMaps, or what\n"+
 			"\"kubectl hashring build\" wrote (required)")
+	flags.StringVar(&v.config.Source, "source", SourceDir,
+		"dir or api: who writes --dir. With api the agent does, from the ConfigMaps of --hashring, which it\n"+
+			"watches: that takes a second where kubelet takes a minute, and a Role")
+	v.config.API.AddFlags(flags)
 	flags.DurationVar(&v.config.PollInterval, "poll-interval", ringclient.DefaultPollInterval,
 		"how often to read the directory without a file event, at least "+ringclient.MinPollInterval.String())
 	flags.Uint64Var(&v.config.MaxPoints, "max-points", ring.DefaultMaxPoints,

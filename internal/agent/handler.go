@@ -27,6 +27,8 @@ type handler struct {
 	draining atomic.Bool
 	// warnings are what was wrong from the start.
 	warnings []string
+	// parts run beside the listeners.
+	parts []part
 }
 
 func newHandler(config Config, client *ringclient.Client) *handler {

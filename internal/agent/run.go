@@ -20,7 +20,11 @@ type component interface {
 
 // components returns what the configuration wants to run beside the listeners.
 func components(_ Config, h *handler) []component {
-	return []component{&healthReporter{h}}
+	list := []component{&healthReporter{h}}
+	for _, p := range h.parts {
+		list = append(list, p)
+	}
+	return list
 }
 
 // Run serves lookups until ctx ends, then lets the running requests end and returns nil. It starts without a ring and is
@@ -28,6 +32,10 @@ func components(_ Config, h *handler) []component {
 // requests do not end within the time for it.
 func Run(ctx context.Context, config Config) error {
 	config, err := config.complete()
+	if err != nil {
+		return err
+	}
+	parts, err := config.source()
 	if err != nil {
 		return err
 	}
@@ -40,6 +48,9 @@ func Run(ctx context.Context, config Config) error {
 	}
 	defer func() { _ = client.Close() }() // It always returns nil.
 	h := newHandler(config, client)
+	if err := h.addParts(config, parts); err != nil {
+		return err
+	}
 	if config.Force != ringclient.ForceNone {
 		config.Logger.Warn("override from the start", "ring", config.Force.String())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"slices"
 
 	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/pkg/ringclient"
@@ -21,7 +22,7 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request) int {
 		Draining:   h.draining.Load(),
 		LastError:  newLoadError(stats.LastError),
 		Counters:   newCounters(stats),
-		Warnings:   append(warnings(stats, state, force), h.warnings...),
+		Warnings:   slices.Concat(warnings(stats, state, force), h.warnings, h.partWarnings()),
 		Build:      agentapi.Build{Version: h.version, Go: runtime.Version()},
 	}
 	if state != nil {

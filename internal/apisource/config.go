@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -71,6 +72,9 @@ func NewFor(config Config, cluster *rest.Config) (*Source, error) {
 		return nil, err
 	}
 	client, err := newClient(cluster)
+	if err == nil { // A reader can watch a directory only once it is there.
+		err = os.MkdirAll(config.Dir, 0o755)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--source=api: %w", err)
 	}

@@ -4,6 +4,7 @@ package apisource
 
 import (
 	"context"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -65,8 +66,13 @@ func (s *Source) Run(ctx context.Context) error {
 	delay := writeRetry
 	for {
 		running.want(ctx, s.names())
-		stale, err := s.write()
+		stale, wrote, err := s.write()
 		running.restart(ctx, stale)
+		if wrote {
+			// What was received is in the directory now. Left to itself the heap would keep the room of several snapshots, and
+			// publications are rare enough for a collection each.
+			debug.FreeOSMemory()
+		}
 		var retry <-chan time.Time
 		if err != nil {
 			retry = time.After(delay)

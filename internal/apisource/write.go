@@ -32,26 +32,27 @@ type member struct {
 // errMixed is the error of ConfigMaps that are of different moments.
 var errMixed = errors.New("the ConfigMaps are of different moments")
 
-// write brings the directory to what the ConfigMaps hold, if that is a whole set. It returns the ConfigMaps to read again,
-// because their files are neither here nor in the directory, and the error of a directory that cannot be written.
-func (s *Source) write() (stale []string, err error) {
+// write brings the directory to what the ConfigMaps hold, if that is a whole set, and says whether it did. It returns the
+// ConfigMaps to read again, because their files are neither here nor in the directory, and the error of a directory that
+// cannot be written.
+func (s *Source) write() (stale []string, wrote bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set, err := s.collect()
 	if err != nil {
 		s.stuck(err)
-		return nil, nil
+		return nil, false, nil
 	}
 	if s.holds(set) {
 		s.obstacle = nil
-		return nil, nil
+		return nil, false, nil
 	}
 	if stale = s.fill(set); len(stale) > 0 {
-		return stale, nil
+		return stale, false, nil
 	}
 	if err := s.verify(set); err != nil {
 		s.stuck(err)
-		return nil, nil
+		return nil, false, nil
 	}
 	contents := make(map[string][]byte, len(set))
 	for name, f := range set {
@@ -60,10 +61,10 @@ func (s *Source) write() (stale []string, err error) {
 	if err := materialize.Write(s.config.Dir, contents); err != nil {
 		err = fmt.Errorf("writing into %s: %w", s.config.Dir, err)
 		s.stuck(err)
-		return nil, err
+		return nil, false, err
 	}
 	s.keep(set)
-	return nil, nil
+	return nil, true, nil
 }
 
 // collect returns the files that belong to the present routing.json, by their names. The caller holds the lock.

@@ -36,7 +36,7 @@ type Config struct {
 	Output string
 	// Upstream is the name of the upstream block; "" is DefaultUpstream.
 	Upstream string
-	// Hash is the key as NGINX's directive "hash" takes it, 1 to MaxHashBytes with a variable in it; "" is DefaultHash.
+	// Hash is the key as NGINX's directive "hash" takes it, at most MaxHashBytes with a variable in it; "" is DefaultHash.
 	Hash string
 	// Features are sets of features, each with commas between the names, that get an upstream block of their own: that of
 	// "eu,ssd" is called Upstream.eu.ssd.
@@ -84,11 +84,16 @@ func (c Config) complete() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return c, c.Check()
+	return c, c.check()
 }
 
 // Check says what of the configuration cannot be used.
 func (c Config) Check() error {
+	_, err := c.complete()
+	return err
+}
+
+func (c Config) check() error {
 	switch {
 	case c.Output == "":
 		return errors.New("--nginx-output is missing")
@@ -96,8 +101,8 @@ func (c Config) Check() error {
 		return errors.New("--nginx-pid and --nginx-reload-command are both given: one of them tells NGINX")
 	case !upstreamForm.MatchString(c.Upstream):
 		return fmt.Errorf("--nginx-upstream is %q, not 1 to 63 letters, digits, dots, hyphens and underscores", c.Upstream)
-	case len(c.Hash) == 0 || len(c.Hash) > MaxHashBytes:
-		return fmt.Errorf("--nginx-hash has %d bytes, not 1 to %d", len(c.Hash), MaxHashBytes)
+	case len(c.Hash) > MaxHashBytes:
+		return fmt.Errorf("--nginx-hash has %d bytes, the limit is %d", len(c.Hash), MaxHashBytes)
 	case !strings.Contains(c.Hash, "$"):
 		return fmt.Errorf("--nginx-hash is %q, without a variable: one backend would get all requests", c.Hash)
 	case strings.ContainsFunc(c.Hash, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }):

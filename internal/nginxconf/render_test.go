@@ -207,7 +207,7 @@ func TestConfigCheck(t *testing.T) {
 		"quote":            {`--nginx-output=f --nginx-hash=$a"`, "--nginx-hash is"},
 		"no variable":      {"--nginx-output=f --nginx-hash=request_uri", `--nginx-hash is "request_uri", without a variable`},
 		"longest key":      {"--nginx-output=f --nginx-hash=$" + strings.Repeat("a", 1023), ""},
-		"long key":         {"--nginx-output=f --nginx-hash=$" + strings.Repeat("a", 1024), "--nginx-hash has 1025 bytes, not 1 to 1024"},
+		"long key":         {"--nginx-output=f --nginx-hash=$" + strings.Repeat("a", 1024), "--nginx-hash has 1025 bytes, the limit is 1024"},
 		"nameless":         {"--nginx-output=f --nginx-features=eu,,ssd", `--nginx-features is "eu,,ssd": a feature has no name`},
 		"feature twice":    {"--nginx-output=f --nginx-features=eu,eu", `--nginx-features is "eu,eu": it is given more than once`},
 		"set twice":        {"--nginx-output=f --nginx-features=a,b --nginx-features=b,a", `--nginx-features is "b,a": it is given more than once`},

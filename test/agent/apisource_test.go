@@ -42,9 +42,11 @@ type site struct {
 	// api is where the agent reaches the API server.
 	api    *forwarder
 	config *rest.Config
-	dir    string
-	source *apisource.Source
-	stop   func()
+	// kubeconfig is of the same user, who reaches the API server directly.
+	kubeconfig []byte
+	dir        string
+	source     *apisource.Source
+	stop       func()
 }
 
 // newSite publishes a ring, and grants the service account of the sample what the sample grants.
@@ -65,7 +67,7 @@ func newSite(ctx context.Context) *site {
 	}
 	user, err := controlPlane.ServiceAccount(namespace, account)
 	Expect(err).NotTo(HaveOccurred())
-	s := &site{namespace: namespace, config: user.Config, dir: filepath.Join(GinkgoT().TempDir(), "ring")}
+	s := &site{namespace: namespace, config: user.Config, kubeconfig: user.Kubeconfig, dir: filepath.Join(GinkgoT().TempDir(), "ring")}
 	host, err := url.Parse(user.Config.Host)
 	Expect(err).NotTo(HaveOccurred())
 	s.api = newForwarder(host.Host)
@@ -115,6 +117,8 @@ func (s *site) open() *ringclient.Client {
 	return c
 }
 
+func keyOf(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }
+
 // size returns how many backends the ring of a reader has; 0 for no ring.
 func size(c *ringclient.Client) func() int {
 	return func() int {
@@ -134,7 +138,7 @@ func (s *site) resize(ctx context.Context, n int) {
 func (s *site) edit(ctx context.Context, change func(*v1alpha1.HashRingSpec)) {
 	GinkgoHelper()
 	Eventually(func() error {
-		if err := admin.Get(ctx, client.ObjectKeyFromObject(s.ring), s.ring); err != nil {
+		if err := admin.Get(ctx, keyOf(s.ring), s.ring); err != nil {
 			return err
 		}
 		change(&s.ring.Spec)
@@ -152,10 +156,10 @@ func (s *site) orphan(ctx context.Context) []byte {
 	Expect(admin.Delete(ctx, s.ring)).To(Succeed())
 	slot, head := s.configMap("a"), s.configMap("routing")
 	Eventually(func(g Gomega) {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(head), head)).To(Succeed())
+		g.Expect(admin.Get(ctx, keyOf(head), head)).To(Succeed())
 		g.Expect(head.Annotations).To(HaveKey(v1alpha1.AnnotationTombstoneUntil))
 	}).Should(Succeed())
-	Expect(admin.Get(ctx, client.ObjectKeyFromObject(slot), slot)).To(Succeed())
+	Expect(admin.Get(ctx, keyOf(slot), slot)).To(Succeed())
 	return slot.BinaryData["ring-a.snap"]
 }
 
@@ -218,7 +222,7 @@ var _ = Describe("an agent with --source=api and the Role of the sample", func()
 		Expect(user.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(s.namespace))).To(MatchError(ContainSubstring("forbidden")))
 		other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "other"}}
 		Expect(admin.Create(ctx, other)).To(Succeed())
-		Expect(user.Get(ctx, client.ObjectKeyFromObject(other), other)).To(MatchError(ContainSubstring("forbidden")))
+		Expect(user.Get(ctx, keyOf(other), other)).To(MatchError(ContainSubstring("forbidden")))
 	})
 
 	It("keeps what it has while a ConfigMap is missing or of another moment", func(ctx SpecContext) {
@@ -233,7 +237,7 @@ var _ = Describe("an agent with --source=api and the Role of the sample", func()
 
 		By("a snapshot that routing.json does not name")
 		slot := s.configMap("a")
-		Expect(admin.Get(ctx, client.ObjectKeyFromObject(slot), slot)).To(Succeed())
+		Expect(admin.Get(ctx, keyOf(slot), slot)).To(Succeed())
 		slot.BinaryData["ring-a.snap"] = append(slices.Clone(good), 0)
 		Expect(admin.Update(ctx, slot)).To(Succeed())
 		Eventually(s.source.Warnings).Should(ContainElement(ContainSubstring("different moments")))
@@ -254,7 +258,7 @@ var _ = Describe("an agent with --source=api and the Role of the sample", func()
 		By("a directory that somebody else wrote to, and a change of routing.json alone")
 		Expect(os.WriteFile(filepath.Join(s.dir, "..data", "ring-a.snap"), []byte("theirs"), 0o600)).To(Succeed())
 		head := s.configMap("routing")
-		Expect(admin.Get(ctx, client.ObjectKeyFromObject(head), head)).To(Succeed())
+		Expect(admin.Get(ctx, keyOf(head), head)).To(Succeed())
 		file, err := routing.Parse([]byte(head.Data[routing.FileName]))
 		Expect(err).NotTo(HaveOccurred())
 		file.Generation++
