@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -35,3 +36,12 @@ func DefaultServer(handler http.Handler) *http.Server {
 
 // Refuse is what a connection beyond the limit gets.
 func Refuse(conn net.Conn) { refuseHTTP(conn) }
+
+// CheckArgs says what of a command line cannot be used.
+func CheckArgs(args []string) error {
+	parsed, err := parseFlags(args, io.Discard)
+	if err == nil {
+		_, err = parsed.config.complete()
+	}
+	return err
+}

@@ -33,7 +33,7 @@ import (
 )
 
 // ringName is the one that the samples are about.
-const ringName = "edge-cache"
+const ringName = "minimal"
 
 // site is a namespace with a HashRing, and what an agent there has.
 type site struct {
