@@ -20,7 +20,7 @@ type file struct {
 	content []byte
 	// routing is set where the file is routing.json.
 	routing *routing.File
-	// problem says why the ConfigMap cannot be used; lacking that there is none to read yet.
+	// problem says why the ConfigMap cannot be used, "" where it can.
 	problem string
 }
 
