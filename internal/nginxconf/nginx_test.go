@@ -29,7 +29,7 @@ import (
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
-// checkedKeys is how many keys are compared after each change.
+// checkedKeys is how many keys are compared after each change, a fifth of them in the view as well.
 const checkedKeys = 1000
 
 // TestNGINXFollows runs NGINX with the rendered file. It changes the ring, who is down, and the ring of a view, under
@@ -95,7 +95,7 @@ func compare(t *testing.T, work string, client *ringclient.Client) {
 	front := newKeptFront(work)
 	defer front.CloseIdleConnections()
 	if n := mismatches(t, front, client, checkedKeys); n > 0 {
-		t.Fatalf("%d of %d keys have another backend in NGINX", n, 2*checkedKeys)
+		t.Fatalf("%d of %d keys have another backend in NGINX", n, checkedKeys)
 	}
 }
 
@@ -108,6 +108,9 @@ func mismatches(t *testing.T, front *http.Client, client *ringclient.Client, n i
 	for i := range n {
 		group.Go(func() error {
 			for path, features := range map[string][]string{"all": nil, "eu": {"eu"}} {
+				if path == "eu" && i%5 != 0 {
+					continue
+				}
 				key := fmt.Sprintf("key-%d", i)
 				want, err := client.Pick([]byte(key), features...)
 				if err != nil {

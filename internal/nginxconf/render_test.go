@@ -146,11 +146,11 @@ func TestRenderSplitOfAView(t *testing.T) {
 }
 
 // TestRenderTies takes a backend down that shares a point with another, and compares whom NGINX would go on to from there, and
-// from 10,000 other positions, with whom readers go on to. It reads the file as NGINX does; see model.
+// from 1,000 other positions, with whom readers go on to. It reads the file as NGINX does; see model.
 func TestRenderTies(t *testing.T) {
-	// Of 2,000 backends with 160 points some share one.
+	// Of 1,200 backends with 160 points some share one.
 	rnd := rand.New(rand.NewPCG(1, 2))
-	servers := make([]string, 2000)
+	servers := make([]string, 1200)
 	for i := range servers {
 		servers[i] = randomAddress(rnd)
 	}
@@ -169,7 +169,7 @@ func TestRenderTies(t *testing.T) {
 	if len(whole.tied) == 0 {
 		t.Fatal("no backends share a point, so nothing is tested")
 	}
-	for _, tied := range whole.tied[:min(2, len(whole.tied))] {
+	for _, tied := range whole.tied[:1] {
 		content, _, err := config.Render(moment(r, tied.server))
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestRenderTies(t *testing.T) {
 			t.Fatal(err)
 		}
 		down, _ := r.Find(tied.server)
-		for i := range 10_000 {
+		for i := range 1000 {
 			hash := tied.hash
 			if i > 0 {
 				hash = rnd.Uint32()
@@ -201,7 +201,7 @@ func TestAddressPlacesAsNGINX(t *testing.T) {
 		servers = append(servers, randomAddress(rnd))
 	}
 	a, n := build(t, configOf(ring.IdentityAddress, servers...)), build(t, configOf(ring.IdentityNGINX, servers...))
-	for range 100_000 {
+	for range 20_000 {
 		hash := rnd.Uint32()
 		x, _ := a.Owner(hash)
 		y, _ := n.Owner(hash)
