@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/nginxconf"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
 func randomAddress(rnd *rand.Rand) string {
@@ -125,4 +126,18 @@ func TestRunSignalsNGINXOnly(t *testing.T) {
 		}
 		eventually(t, text, func() bool { return contains(r.Warnings(), want) })
 	}
+}
+
+// TestRunSaysWhatNGINXCannotFollow: some keys are to go to the candidate, then all are forced there.
+func TestRunSaysWhatNGINXCannotFollow(t *testing.T) {
+	dir := t.TempDir()
+	config := nginxconf.Config{Dir: dir, Output: filepath.Join(t.TempDir(), "ring.conf"), MinInterval: nginxconf.MinInterval}
+	publish(t, dir, 1, build(t, configOf(ring.IdentityNGINX, "a:1")), build(t, configOf(ring.IdentityNGINX, "b:1")), 50)
+	client, r := start(t, config)
+	eventually(t, "the warning", func() bool { return contains(r.Warnings(), "50 of 10000 keys are to go to the candidate") })
+	eventually(t, "the stable ring", func() bool { return strings.Contains(read(config.Output), "server a:1 ") })
+	if err := client.SetForce(ringclient.ForceCandidate); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the candidate", func() bool { return strings.Contains(read(config.Output), "server b:1 ") && len(r.Warnings()) == 0 })
 }
