@@ -7,7 +7,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 # Modules with code, and modules that only pin tools.
-CODE_MODULES := . hack/controlplane
+CODE_MODULES := . hack/controlplane hack/protoc test/materialize
 TOOL_MODULES := hack/tools hack/tools/golangci
 
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
@@ -44,12 +44,13 @@ help: ## Show this help.
 ## Code
 
 .PHONY: generate
-generate: ## Regenerate deepcopy functions, apply configurations, CRDs and RBAC.
-	rm -rf api/v1alpha1/applyconfiguration config/crd/bases
+generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and the gRPC code.
+	rm -rf api/v1alpha1/applyconfiguration config/crd/bases api/agent/v1/zz_generated.*
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt \
 		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	go -C hack/protoc run . ../../api
 
 .PHONY: fmt
 fmt: ## Format the Go code.
@@ -94,6 +95,8 @@ test: ## Run all tests, with an API server of their own.
 	assets=$$(go -C hack/controlplane run .) && \
 		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=20m -run '$(RUN)' $(PKGS)
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
+# Without the race detector: nothing runs at once there, and it takes half of Kubernetes to build.
+	go -C test/materialize test -shuffle=on -run '$(RUN)' ./...
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (30s).

@@ -6,133 +6,123 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/ringwright/ringwright/internal/apisource"
+	"github.com/ringwright/ringwright/internal/nginxconf"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const (
-	// DefaultListen is where an agent listens unless it is told otherwise: on loopback.
+	// DefaultListen is where an agent listens for the programs beside it unless it is told otherwise: on loopback.
 	DefaultListen = "127.0.0.1:9464"
-	// DefaultShutdownTimeout is how long requests may take to end after the agent was asked to stop.
+	// Off as an address to listen on says that there is to be no such listener.
+	Off = "off"
+	// DefaultSocketMode are the permissions of a Unix socket: for its user and its group.
+	DefaultSocketMode fs.FileMode = 0o660
+	// DefaultMaxConnections is how many connections each listener has at a time.
+	DefaultMaxConnections = 4096
+	// HardMaxConnections is the largest number that can be asked for.
+	HardMaxConnections = 1 << 20
+	// DefaultShutdownTimeout is how long requests may take to end once the listeners are closed.
 	DefaultShutdownTimeout = 10 * time.Second
+	// MaxDrainDelay is the largest Config.DrainDelay: kubelet would kill the process before that.
+	MaxDrainDelay = time.Hour
 )
 
 // Config says what an agent serves.
 type Config struct {
 	// Dir is the directory with the ring; see ringclient.Open. Required.
 	Dir string
-	// Listen is the TCP address to serve on; "" is DefaultListen.
+	// Source says who writes Dir: SourceDir or SourceAPI; "" is SourceDir.
+	Source string
+	// API is what SourceAPI follows. Its Dir and Logger are those of the agent.
+	API apisource.Config
+	// NGINX is what is written for NGINX, nothing where it has no output. Its Dir and Logger are those of the agent.
+	NGINX nginxconf.Config
+	// Listen is the TCP address for the programs beside the agent; "" is DefaultListen, Off none.
 	Listen string
+	// UnixSocket is the path of a Unix socket for the same; "" is none.
+	UnixSocket string
+	// StatusListen is the TCP address for status, metrics and probes only, for kubelet, Prometheus and the operator; "" is none.
+	StatusListen string
+	// GRPCListen is the TCP address, and GRPCUnixSocket the path of the Unix socket, of lookups over gRPC; "" is none.
+	GRPCListen, GRPCUnixSocket string
+	// SocketMode are the permissions of the Unix sockets; 0 is DefaultSocketMode.
+	SocketMode fs.FileMode
+	// MaxConnections is how many connections each listener has at a time, at most HardMaxConnections; 0 is DefaultMaxConnections.
+	MaxConnections int
+	// Datacenter is where the agent runs, "" where that is not known.
+	Datacenter string
+	// Force is what is used instead of the split from the start.
+	Force ringclient.Force
 	// PollInterval is how often Dir is read without a file event, at least ringclient.MinPollInterval; 0 is
 	// ringclient.DefaultPollInterval.
 	PollInterval time.Duration
 	// MaxPoints is how many points are built for a recipe, 1 to ring.HardMaxPoints; 0 is ring.DefaultMaxPoints.
 	MaxPoints uint64
-	// ShutdownTimeout is how long requests may take to end when the agent stops; 0 is DefaultShutdownTimeout.
+	// DrainDelay is how long the listeners stay open after the agent was asked to stop, at most MaxDrainDelay.
+	DrainDelay time.Duration
+	// ShutdownTimeout is how long requests may take to end after that; 0 is DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
 	// Version is what the status gives as the agent's own version.
 	Version string
 	// Logger receives what happens; nil logs nothing.
 	Logger *slog.Logger
-	// Listening, where set, is called once with the address that the agent serves on.
-	Listening func(net.Addr)
+	// Listening, where set, is called once for each listener, with the name that it has in metrics and its address, before any
+	// request is answered.
+	Listening func(name string, address net.Addr)
 }
 
 // complete returns the configuration with defaults in place of zero values.
 func (c Config) complete() (Config, error) {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.Source = cmp.Or(c.Source, SourceDir)
+	c.SocketMode = cmp.Or(c.SocketMode, DefaultSocketMode)
+	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
 	c.MaxPoints = cmp.Or(c.MaxPoints, ring.DefaultMaxPoints)
 	c.PollInterval = cmp.Or(c.PollInterval, ringclient.DefaultPollInterval)
 	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, DefaultShutdownTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.API.Dir, c.API.Logger = c.Dir, c.Logger
+	c.NGINX.Dir, c.NGINX.Logger = c.Dir, c.Logger
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	return c, c.checkParts()
+}
+
+func (c Config) check() error {
 	switch {
 	case c.Dir == "":
-		return c, errors.New("--dir is missing: the directory that the ring's ConfigMaps are mounted at")
+		return errors.New("--dir is missing: the directory that the ring's ConfigMaps are mounted at")
+	case c.Listen == Off && c.UnixSocket == "" && c.GRPCListen == "" && c.GRPCUnixSocket == "":
+		return fmt.Errorf("--listen is %s and there is no other listener for lookups", Off)
+	case c.UnixSocket != "" && c.UnixSocket == c.GRPCUnixSocket:
+		return fmt.Errorf("--unix-socket and --grpc-unix-socket are both %s", c.UnixSocket)
+	case c.SocketMode&^fs.ModePerm != 0:
+		return fmt.Errorf("--unix-socket-mode is %#o, not at most 0777", uint32(c.SocketMode))
+	case c.MaxConnections < 1 || c.MaxConnections > HardMaxConnections:
+		return fmt.Errorf("--max-connections is %d, not 1 to %d", c.MaxConnections, HardMaxConnections)
+	case len(c.Datacenter) > routing.MaxDatacenterBytes:
+		return fmt.Errorf("--datacenter is %q, which has %d bytes, not at most %d", c.Datacenter, len(c.Datacenter), routing.MaxDatacenterBytes)
+	case c.Datacenter == routing.AnyDatacenter:
+		return fmt.Errorf("--datacenter is %q, which stands for all that have no entry of their own", c.Datacenter)
 	case c.PollInterval < ringclient.MinPollInterval:
-		return c, fmt.Errorf("--poll-interval is %v, not at least %v", c.PollInterval, ringclient.MinPollInterval)
+		return fmt.Errorf("--poll-interval is %v, not at least %v", c.PollInterval, ringclient.MinPollInterval)
 	case c.MaxPoints > ring.HardMaxPoints:
-		return c, fmt.Errorf("--max-points is %d, not at most %d", c.MaxPoints, ring.HardMaxPoints)
+		return fmt.Errorf("--max-points is %d, not at most %d", c.MaxPoints, ring.HardMaxPoints)
+	case c.DrainDelay < 0 || c.DrainDelay > MaxDrainDelay:
+		return fmt.Errorf("--drain-delay is %v, not 0s to %v", c.DrainDelay, MaxDrainDelay)
 	case c.ShutdownTimeout < 0:
-		return c, fmt.Errorf("--shutdown-timeout is %v, not above 0", c.ShutdownTimeout)
+		return fmt.Errorf("--shutdown-timeout is %v, not above 0", c.ShutdownTimeout)
 	}
-	return c, nil
-}
-
-// invocation is a parsed command line.
-type invocation struct {
-	config      Config
-	logFormat   string
-	logLevel    string
-	showVersion bool
-}
-
-const usage = `Answers lookups in a consistent-hash ring over HTTP, from a mounted directory:
-
-  GET /v1/lookup?key=…&features=eu,ssd&n=2   who owns a key (keyHex=… for raw bytes)
-  GET /v1/status                             which ring is loaded, and what went wrong last
-  GET /metrics, /healthz, /readyz
-`
-
-// parseFlags reads the command line. It writes the help to out where that is asked for, and then returns pflag.ErrHelp.
-func parseFlags(args []string, out io.Writer) (invocation, error) {
-	var v invocation
-	flags := pflag.NewFlagSet("agent", pflag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.SortFlags = false
-	flags.Usage = func() { _, _ = fmt.Fprintf(out, "%s\nFlags:\n%s", usage, flags.FlagUsages()) }
-	flags.StringVar(&v.config.Dir, "dir", "",
-		"directory with routing.json and the snapshots: a mount of the ring's ConfigMaps, or what\n"+
-			"\"kubectl hashring build\" wrote (required)")
-	flags.StringVar(&v.config.Listen, "listen", DefaultListen,
-		"address to serve on. Kubelet's probes and the operator come from outside the pod and need another\n"+
-			"than loopback, such as 0.0.0.0:9464; whoever can connect can ask")
-	flags.DurationVar(&v.config.PollInterval, "poll-interval", ringclient.DefaultPollInterval,
-		"how often to read the directory without a file event, at least "+ringclient.MinPollInterval.String())
-	flags.Uint64Var(&v.config.MaxPoints, "max-points", ring.DefaultMaxPoints,
-		"how many points of a ring that is published as a recipe are built; one with more is refused. Each\n"+
-			"takes 2 to 4 bytes, and about 11 while the ring is built")
-	flags.DurationVar(&v.config.ShutdownTimeout, "shutdown-timeout", DefaultShutdownTimeout,
-		"how long requests may take to end after SIGTERM or SIGINT")
-	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")
-	flags.StringVar(&v.logLevel, "log-level", "info", "debug, info, warn or error")
-	flags.BoolVar(&v.showVersion, "version", false, "print the version and exit")
-	if err := flags.Parse(args); err != nil {
-		return v, err
-	}
-	if flags.NArg() > 0 {
-		return v, fmt.Errorf("unexpected argument %q: agent takes flags only", flags.Arg(0))
-	}
-	return v, nil
-}
-
-// logger returns the logger that the flags ask for, writing to out.
-func (v invocation) logger(out io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(v.logLevel)); err != nil {
-		return nil, fmt.Errorf("--log-level is %q, not debug, info, warn or error", v.logLevel)
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch v.logFormat {
-	case "json":
-		return slog.New(slog.NewJSONHandler(out, options)), nil
-	case "text":
-		return slog.New(slog.NewTextHandler(out, options)), nil
-	default:
-		return nil, fmt.Errorf("--log-format is %q, not json or text", v.logFormat)
-	}
-}
-
-// isLoopback says whether a listener can be reached from this host only.
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+	return nil
 }

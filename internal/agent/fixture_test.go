@@ -3,10 +3,15 @@
 package agent_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +24,18 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// agentVariable makes the test program an agent, with the command line of one: a real process that needs no build.
+const agentVariable = "RINGWRIGHT_TEST_RUN_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(agentVariable) != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		code := agent.Main(ctx, os.Args[1:], "v9", os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // names builds a ring of named backends; the first has feature "eu" and zone "z1". Nobody has feature "idle".
 func names(t testing.TB, list ...string) *ring.Ring {
@@ -45,18 +61,33 @@ func names(t testing.TB, list ...string) *ring.Ring {
 // publish writes a ring as kubelet does. The backend "one" has a dial address.
 func publish(t testing.TB, dir string, generation int64, r *ring.Ring) {
 	t.Helper()
-	file := routing.File{
-		APIVersion: routing.APIVersion, Ring: "cdn/edge", Generation: generation,
-		Stable:    routing.Reference{Slot: routing.SlotA, Digest: r.Digest(), Version: r.Algorithm().Version.String()},
-		Addresses: map[string]string{"one": "10.0.0.1:8080"},
+	publishFile(t, dir, routing.File{Generation: generation}, r, nil)
+}
+
+// publishFile fills in what names the rings and writes all files. There is a candidate where that is not nil.
+func publishFile(t testing.TB, dir string, file routing.File, stable, candidate *ring.Ring) {
+	t.Helper()
+	file.APIVersion, file.Ring = routing.APIVersion, "cdn/edge"
+	if file.Addresses == nil {
+		file.Addresses = map[string]string{"one": "10.0.0.1:8080"}
+	}
+	file.Stable = reference(routing.SlotA, stable, 7)
+	slotB := ring.EmptySlot()
+	if candidate != nil {
+		other := reference(routing.SlotB, candidate, 8)
+		file.Candidate, slotB = &other, candidate.Snapshot()
 	}
 	encoded, err := file.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, map[string][]byte{
-		routing.FileName: encoded, routing.SlotA.FileName(): r.Snapshot(), routing.SlotB.FileName(): ring.EmptySlot(),
+		routing.FileName: encoded, routing.SlotA.FileName(): stable.Snapshot(), routing.SlotB.FileName(): slotB,
 	})
+}
+
+func reference(slot routing.Slot, r *ring.Ring, revision int64) routing.Reference {
+	return routing.Reference{Slot: slot, Digest: r.Digest(), Version: r.Algorithm().Version.String(), Revision: revision}
 }
 
 func write(t testing.TB, dir string, files map[string][]byte) {
@@ -69,7 +100,7 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 // serveDir serves a directory with the real handler and returns the client behind it and its URL.
 func serveDir(t testing.TB, dir string) (*ringclient.Client, string) {
 	t.Helper()
-	client, err := ringclient.Open(dir, ringclient.Options{WaitForRing: true, PollInterval: time.Hour})
+	client, err := ringclient.Open(dir, ringclient.Options{WaitForRing: true, PollInterval: time.Hour, Datacenter: "lab01"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,20 +122,31 @@ type response struct {
 
 func request(t testing.TB, method, url string) response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	return send(t, method, url, "", nil)
+}
+
+// send sends a request with a body and headers.
+func send(t testing.TB, method, url, body string, header map[string]string) response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for name, value := range header {
+		if r.Header.Set(name, value); name == "Host" {
+			r.Host = value
+		}
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
+	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response{answer.StatusCode, answer.Header, string(body)}
+	return response{answer.StatusCode, answer.Header, string(text)}
 }
 
 func get(t testing.TB, url string) response {

@@ -3,83 +3,165 @@
 package agent
 
 import (
+	"log/slog"
 	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
-// handler answers requests from a client's ring.
+// handler answers requests from a client's ring. What listeners differ in is which routes they have.
 type handler struct {
-	client  *ringclient.Client
-	version string
+	client     *ringclient.Client
+	metrics    *metrics
+	version    string
+	datacenter string
+	log        *slog.Logger
+	override   override
+	// draining says that the agent was asked to stop.
+	draining atomic.Bool
+	// warnings are what was wrong from the start.
+	warnings []string
+	// parts run beside the listeners.
+	parts []part
 }
 
-// NewHandler returns the handler of everything that an agent serves, with a metrics registry of its own. Version is what
-// the status gives as the agent's.
-func NewHandler(client *ringclient.Client, version string) http.Handler {
-	h := &handler{client: client, version: version}
-	registry, durations := newRegistry(client)
-	mux := http.NewServeMux()
-	measured := func(label string, answer http.Handler) http.Handler {
-		return promhttp.InstrumentHandlerDuration(durations.MustCurryWith(prometheus.Labels{"path": label}), answer)
+func newHandler(config Config, client *ringclient.Client) *handler {
+	return &handler{
+		client: client, metrics: newMetrics(client), version: config.Version, datacenter: config.Datacenter, log: config.Logger,
+		override: override{force: config.Force},
 	}
-	route := func(path string, answer http.Handler) { mux.Handle(path, measured(path, readOnly(answer))) }
-	route("/v1/lookup", http.HandlerFunc(h.lookup))
-	route("/v1/status", http.HandlerFunc(h.status))
-	route("/healthz", http.HandlerFunc(h.healthz))
-	route("/readyz", http.HandlerFunc(h.readyz))
-	route("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", measured("other", http.HandlerFunc(notFound))) // A label for each path would be anybody's to add.
-	return mux
 }
 
-// readOnly lets GET and HEAD through.
-func readOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			next.ServeHTTP(w, r)
-			return
+// answer writes the answer to a request and returns its status.
+type answer func(w http.ResponseWriter, r *http.Request) int
+
+// route is what a path answers.
+type route struct {
+	path string
+	// methods are those that are allowed, and answers what each of them does.
+	methods []string
+	answers []answer
+	observe *observer
+}
+
+// access is what may be asked on a listener.
+type access int
+
+const (
+	// statusOnly has no lookups: it is for whoever comes from outside the pod.
+	statusOnly access = iota
+	// lookups has them too, and does not trust whoever asks.
+	lookups
+	// admin can also override the split: only programs of the same pod get here.
+	admin
+)
+
+const (
+	lookupPath   = "/v1/lookup"
+	overridePath = "/v1/override"
+	metricsPath  = "/metrics"
+	healthzPath  = "/healthz"
+	readyzPath   = "/readyz"
+)
+
+// routes are the http.Handler of one listener.
+type routes struct {
+	handler *handler
+	byPath  map[string]*route
+	other   *route
+}
+
+// routes returns what a listener serves.
+func (h *handler) routes(a access) *routes {
+	metricsOf := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
+	list := []*route{
+		readOnly(agentapi.StatusPath, h.status),
+		readOnly(metricsPath, func(w http.ResponseWriter, r *http.Request) int {
+			metricsOf.ServeHTTP(w, r)
+			return http.StatusOK
+		}),
+		readOnly(healthzPath, h.healthz),
+		readOnly(readyzPath, h.readyz),
+	}
+	if a >= lookups {
+		lookup := readOnly(lookupPath, h.lookup)
+		list = append([]*route{lookup.with(http.MethodPost, h.lookupBatch)}, list...)
+	}
+	if a == admin {
+		list = append(list, readOnly(overridePath, h.showOverride).
+			with(http.MethodPut, guarded(h.setOverride)).with(http.MethodDelete, guarded(h.clearOverride)))
+	}
+	all := &routes{handler: h, byPath: make(map[string]*route)}
+	var paths []string
+	for _, r := range list {
+		r.observe = h.metrics.observer(r.path, r.methods)
+		all.byPath[r.path] = r
+		paths = append(paths, r.path)
+	}
+	all.other = &route{observe: h.metrics.observer("other", nil), answers: []answer{notFound(strings.Join(paths, ", "))}}
+	if a != admin { // It says why it is not here.
+		all.byPath[overridePath] = &route{
+			path: overridePath, observe: h.metrics.observer(overridePath, nil), answers: []answer{overrideForbidden},
 		}
-		w.Header().Set("Allow", "GET, HEAD")
-		p := problem{
-			status: http.StatusMethodNotAllowed, Error: "the method is not allowed here",
-			Field: "method", Value: r.Method, Limit: "GET, HEAD",
+	}
+	return all
+}
+
+// readOnly returns a route that answers GET and HEAD.
+func readOnly(path string, get answer) *route {
+	return &route{path: path, methods: []string{http.MethodGet, http.MethodHead}, answers: []answer{get, get}}
+}
+
+// with returns the route with another method.
+func (r *route) with(method string, a answer) *route {
+	r.methods, r.answers = append(r.methods, method), append(r.answers, a)
+	return r
+}
+
+// The value of a header that is shared and never changed.
+var closeConnection = []string{"close"}
+
+// ServeHTTP answers a request and counts it. While the agent drains, it asks each connection to end after its answer.
+func (all *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	if all.handler.draining.Load() {
+		w.Header()["Connection"] = closeConnection
+	}
+	at, known := all.byPath[r.URL.Path]
+	if !known {
+		at = all.other
+	}
+	status := at.choose(r.Method)(w, r)
+	at.observe.observe(r.Method, status, time.Since(started))
+}
+
+// choose returns what answers a method. A route without methods answers all in the same way.
+func (r *route) choose(method string) answer {
+	if len(r.methods) == 0 {
+		return r.answers[0]
+	}
+	for i, m := range r.methods {
+		if m == method {
+			return r.answers[i]
 		}
-		p.write(w)
-	})
-}
-
-func notFound(w http.ResponseWriter, r *http.Request) {
-	p := badField("there is nothing at this path", "path", r.URL.Path, "/v1/lookup, /v1/status, /metrics, /healthz, /readyz")
-	p.status = http.StatusNotFound
-	p.write(w)
-}
-
-// probeAnswer is the body of a probe that succeeds.
-type probeAnswer struct {
-	Status string `json:"status"`
-}
-
-func (h *handler) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, probeAnswer{"ok"})
-}
-
-func (h *handler) readyz(w http.ResponseWriter, _ *http.Request) {
-	if h.client.State() == nil {
-		h.notReady().write(w)
-		return
 	}
-	writeJSON(w, http.StatusOK, probeAnswer{"ready"})
+	return r.notAllowed
 }
 
-// notReady says why there is no ring.
-func (h *handler) notReady() *problem {
-	p := &problem{status: http.StatusServiceUnavailable, Error: ringclient.ErrNotLoaded.Error()}
-	if last := h.client.Stats().LastError; last != nil {
-		p.Error += ": " + last.Err.Error()
+func (r *route) notAllowed(w http.ResponseWriter, request *http.Request) int {
+	allowed := strings.Join(r.methods, ", ")
+	w.Header().Set("Allow", allowed)
+	return badField("the method is not allowed here", "method", request.Method, allowed).with(http.StatusMethodNotAllowed).write(w)
+}
+
+func notFound(paths string) answer {
+	return func(w http.ResponseWriter, r *http.Request) int {
+		return badField("there is nothing at this path", "path", r.URL.Path, paths).with(http.StatusNotFound).write(w)
 	}
-	return p
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/agent"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // TestLookupAnswer pins the form of an answer: programs in other languages read it.
@@ -21,8 +22,8 @@ func TestLookupAnswer(t *testing.T) {
 	r := names(t, "one")
 	publish(t, dir, 41, r)
 	_, base := serveDir(t, dir)
-	tail := fmt.Sprintf(`"ring":"cdn/edge","generation":41,"digest":%q,"version":"V2",`+
-		`"owners":[{"id":"one","address":"10.0.0.1:8080","zone":"z1","weight":1}]}`+"\n", r.Digest())
+	tail := fmt.Sprintf(`"ring":"cdn/edge","generation":41,"leaderEpoch":0,"role":"stable","revision":7,"digest":%q,"version":"V2",`+
+		`"failover":false,"owners":[{"id":"one","address":"10.0.0.1:8080","zone":"z1","weight":1}]}`+"\n", r.Digest())
 	for name, tc := range map[string]struct{ query, want string }{
 		"text":              {"key=abc", `{"key":"abc","keyHash":891568578,` + tail},
 		"escaped":           {"key=%3Ca%20b%26c%3E", fmt.Sprintf(`{"key":"<a b&c>","keyHash":%d,`, ring.Hash([]byte("<a b&c>"))) + tail},
@@ -46,6 +47,53 @@ func TestLookupAnswer(t *testing.T) {
 				t.Errorf("header %v", got.header)
 			}
 		})
+	}
+}
+
+// TestLookupOfCandidate: each key is answered by the ring that its bucket gives it to, and the answer says why.
+func TestLookupOfCandidate(t *testing.T) {
+	dir := t.TempDir()
+	stable, candidate := names(t, "one"), names(t, "two")
+	split := &routing.Split{Seed: 99, BasisPoints: map[string]int{"*": 0, "lab01": 5000}}
+	publishFile(t, dir, routing.File{Generation: 3, LeaderEpoch: 12, Split: split}, stable, candidate)
+	_, base := serveDir(t, dir)
+	seen := map[string]bool{}
+	for i := range 50 {
+		key := fmt.Sprintf("key%d", i)
+		bucket := routing.Bucket(ring.Hash([]byte(key)), split.Seed)
+		role, revision, decided, backend := "stable", 7, stable, `{"id":"one","address":"10.0.0.1:8080","zone":"z1","weight":1}`
+		if bucket < 5000 {
+			role, revision, decided, backend = "candidate", 8, candidate, `{"id":"two","address":"","zone":"z1","weight":1}`
+		}
+		seen[role] = true
+		want := fmt.Sprintf(`{"key":%q,"keyHash":%d,"ring":"cdn/edge","generation":3,"leaderEpoch":12,"role":%q,"revision":%d,"digest":%q,`+
+			`"version":"V2","bucket":%d,"failover":false,"owners":[%s]}`+"\n", key, ring.Hash([]byte(key)), role, revision, decided.Digest(), bucket, backend)
+		if diff := cmp.Diff(want, get(t, base+"/v1/lookup?key="+key).body); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	if !seen["stable"] || !seen["candidate"] {
+		t.Errorf("only %v answered", seen)
+	}
+}
+
+// TestLookupFailsOver: the owner is down, and the answer says that another one is meant.
+func TestLookupFailsOver(t *testing.T) {
+	dir := t.TempDir()
+	publishFile(t, dir, routing.File{Generation: 1, Down: []string{"one"}}, names(t, "one", "two"), nil)
+	_, base := serveDir(t, dir)
+	failovers := 0
+	for i := range 50 {
+		answer := get(t, fmt.Sprintf("%s/v1/lookup?key=%d", base, i)).object(t)
+		if owner := answer["owners"].([]any)[0].(map[string]any)["id"]; owner != "two" {
+			t.Fatalf("%v answers", owner)
+		}
+		if answer["failover"] == true {
+			failovers++
+		}
+	}
+	if failovers == 0 || failovers == 50 {
+		t.Errorf("%d of 50 are failovers", failovers)
 	}
 }
 
@@ -91,6 +139,10 @@ func TestLookupProblems(t *testing.T) {
 		"only features":          {"features=eu", 400, "key", nil, "one of key, keyHex"},
 		"two keys":               {"key=a&hex=61", 400, "hex", "61", "one of key, keyHex"},
 		"key twice":              {"key=a&key=b", 400, "key", "b", "once"},
+		"features twice":         {"key=a&features=eu&features=eu", 400, "features", "eu", "once"},
+		"n twice":                {"key=a&n=1&n=2", 400, "n", "2", "once"},
+		"escaped name":           {"k%65y=a&key=b", 400, "key", "b", "once"},
+		"semicolon":              {"key=a;n=2", 400, "", "key=a;n=2", nil},
 		"key too long":           {"key=" + longest + "k", 400, "key", longest[:128] + "…", "8192 bytes"},
 		"hex key too long":       {"keyHex=" + strings.Repeat("6b", 8193), 400, "keyHex", strings.Repeat("6b", 64) + "…", "8192 bytes"},
 		"bad hex":                {"keyHex=6x", 400, "keyHex", "6x", "pairs of hex digits"},
@@ -131,6 +183,9 @@ func TestLookupProblems(t *testing.T) {
 	}
 }
 
+// paths are those of a listener that has all.
+const paths = "/v1/lookup, /v1/status, /metrics, /healthz, /readyz, /v1/override"
+
 func TestRoutesProblems(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))
@@ -140,12 +195,14 @@ func TestRoutesProblems(t *testing.T) {
 		status       int
 		field, limit any
 	}{
-		"unknown path":          {"GET", "/v1/nothing", 404, "path", "/v1/lookup, /v1/status, /metrics, /healthz, /readyz"},
-		"root":                  {"GET", "/", 404, "path", "/v1/lookup, /v1/status, /metrics, /healthz, /readyz"},
-		"unknown path, by POST": {"POST", "/v2/lookup", 404, "path", "/v1/lookup, /v1/status, /metrics, /healthz, /readyz"},
-		"lookup by POST":        {"POST", "/v1/lookup?key=a", 405, "method", "GET, HEAD"},
+		"unknown path":          {"GET", "/v1/nothing", 404, "path", paths},
+		"root":                  {"GET", "/", 404, "path", paths},
+		"unknown path, by POST": {"POST", "/v2/lookup", 404, "path", paths},
+		"lookup by PUT":         {"PUT", "/v1/lookup?key=a", 405, "method", "GET, HEAD, POST"},
 		"status by DELETE":      {"DELETE", "/v1/status", 405, "method", "GET, HEAD"},
 		"metrics by PUT":        {"PUT", "/metrics", 405, "method", "GET, HEAD"},
+		"override by POST":      {"POST", "/v1/override", 405, "method", "GET, HEAD, PUT, DELETE"},
+		"lookup with a slash":   {"GET", "/v1/lookup/?key=a", 404, "path", paths},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := request(t, tc.method, base+tc.path)
@@ -153,7 +210,7 @@ func TestRoutesProblems(t *testing.T) {
 			if got.status != tc.status || body["field"] != tc.field || body["limit"] != tc.limit || body["error"] == nil {
 				t.Errorf("status %d, %s", got.status, got.body)
 			}
-			if allow := got.header.Get("Allow"); (tc.status == 405) != (allow == "GET, HEAD") {
+			if allow := got.header.Get("Allow"); (tc.status == 405) != (allow != "" && allow == tc.limit) {
 				t.Errorf("Allow is %q", allow)
 			}
 		})

@@ -29,6 +29,12 @@ func TestMainReadsFlags(t *testing.T) {
 		"stops cleanly":    {[]string{"--dir=x", "--listen=127.0.0.1:0"}, 0, "", `"msg":"stopping"`},
 		"logs in text":     {[]string{"--dir=x", "--listen=127.0.0.1:0", "--log-format=text"}, 0, "", "msg=stopping"},
 		"warns of others":  {[]string{"--dir=x", "--listen=:0"}, 0, "", "listening beyond loopback"},
+		"no such force":    {[]string{"--dir=x", "--force=both"}, 2, "", `--force is "both", not stable or candidate`},
+		"forced":           {[]string{"--dir=x", "--listen=127.0.0.1:0", "--force=stable"}, 0, "", `"msg":"override from the start","ring":"stable"`},
+		"no octal mode":    {[]string{"--dir=x", "--unix-socket-mode=rw"}, 2, "", `--unix-socket-mode is "rw", not an octal number up to 0777`},
+		"sticky mode":      {[]string{"--dir=x", "--unix-socket-mode=1777"}, 2, "", `--unix-socket-mode is "1777", not an octal number up to 0777`},
+		"mode of nothing":  {[]string{"--dir=x", "--unix-socket-mode=0"}, 2, "", `--unix-socket-mode is "0", not an octal number up to 0777`},
+		"datacenter":       {[]string{"--dir=x", "--datacenter=*"}, 2, "", `--datacenter is "*"`},
 		"logs errors only": {[]string{"--dir=x", "--listen=127.0.0.1:0", "--log-level=error"}, 0, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

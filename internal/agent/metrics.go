@@ -3,6 +3,11 @@
 package agent
 
 import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -10,21 +15,108 @@ import (
 	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
 
-// newRegistry returns a registry with the metrics of a client, the process and the Go runtime, and the histogram of how
-// long requests took, which the handlers fill.
-func newRegistry(client *ringclient.Client) (*prometheus.Registry, *prometheus.HistogramVec) {
-	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "ringwright_agent_http_request_duration_seconds",
-		Help: "How long requests took, by path, method and status code.",
-		// A lookup takes microseconds; the upper end is where a caller on the same host would be worried.
-		Buckets: []float64{.00001, .000025, .00005, .0001, .00025, .0005, .001, .0025, .005, .01, .1, 1},
-	}, []string{"path", "method", "code"})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		durations,
+// requestBuckets are for what takes microseconds; the upper end is where a caller on the same host would be worried.
+var requestBuckets = []float64{.00001, .000025, .00005, .0001, .00025, .0005, .001, .0025, .005, .01, .1, 1}
+
+// metrics are what the agent counts itself, beside what its client does.
+type metrics struct {
+	registry   *prometheus.Registry
+	http, grpc *prometheus.HistogramVec
+	listeners  *listenerCollector
+	draining   prometheus.Gauge
+}
+
+// newMetrics returns a registry with the metrics of the agent, its client, the process and the Go runtime.
+func newMetrics(client *ringclient.Client) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		http: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ringwright_agent_http_request_duration_seconds",
+			Help: "How long requests took, by path, method and status code. Everything unknown is \"other\".", Buckets: requestBuckets,
+		}, []string{"path", "method", "code"}),
+		grpc: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ringwright_agent_grpc_request_duration_seconds",
+			Help: "How long gRPC calls took, by method and status code.", Buckets: requestBuckets,
+		}, []string{"method", "code"}),
+		listeners: &listenerCollector{},
+		draining: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ringwright_agent_draining", Help: "1 once the agent was asked to stop, else 0.",
+		}),
+	}
+	m.registry.MustRegister(
+		m.http, m.grpc, m.listeners, m.draining,
 		clientmetrics.NewCollector(client),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	return registry, durations
+	return m
+}
+
+// observer returns what counts the requests to a path, which allows methods. The label is that of the path: one for each path that is
+// asked for would be anybody's to add.
+func (m *metrics) observer(label string, methods []string) *observer {
+	o := &observer{vector: m.http, path: label, usual: make(map[string]prometheus.Observer)}
+	for _, method := range methods {
+		o.usual[method] = m.http.WithLabelValues(label, methodLabel(method), "200")
+	}
+	return o
+}
+
+// observer counts the requests to one path.
+type observer struct {
+	vector *prometheus.HistogramVec
+	path   string
+	// usual are those that succeed, by method. To look one up by its labels takes longer.
+	usual map[string]prometheus.Observer
+}
+
+func (o *observer) observe(method string, status int, took time.Duration) {
+	usual, found := o.usual[method]
+	if !found || status != http.StatusOK {
+		usual = o.vector.WithLabelValues(o.path, methodLabel(method), strconv.Itoa(status))
+	}
+	usual.Observe(took.Seconds())
+}
+
+// methodLabel keeps a caller from adding labels.
+func methodLabel(method string) string {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH":
+		return strings.ToLower(method)
+	default:
+		return "other"
+	}
+}
+
+// listenerCollector turns what the listeners count into metrics at every scrape. The listeners are added before it is asked.
+type listenerCollector struct{ endpoints []*endpoint }
+
+var (
+	connectionsDesc    = prometheus.NewDesc("ringwright_agent_connections", "Connections that are open, by listener.", []string{"listener"}, nil)
+	maxConnectionsDesc = prometheus.NewDesc("ringwright_agent_connections_limit", "How many connections can be open, by listener.",
+		[]string{"listener"}, nil)
+	acceptedDesc = prometheus.NewDesc("ringwright_agent_connections_accepted_total", "Connections that were accepted, by listener.",
+		[]string{"listener"}, nil)
+	refusedDesc = prometheus.NewDesc("ringwright_agent_connections_refused_total",
+		"Connections that were refused because there were too many, by listener.", []string{"listener"}, nil)
+)
+
+// Describe sends the metrics that Collect sends.
+func (c *listenerCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{connectionsDesc, maxConnectionsDesc, acceptedDesc, refusedDesc} {
+		out <- desc
+	}
+}
+
+// Collect sends the figures of each listener.
+func (c *listenerCollector) Collect(out chan<- prometheus.Metric) {
+	for _, e := range c.endpoints {
+		send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64) {
+			out <- prometheus.MustNewConstMetric(desc, kind, value, e.name)
+		}
+		send(connectionsDesc, prometheus.GaugeValue, float64(e.listener.Open()))
+		send(maxConnectionsDesc, prometheus.GaugeValue, float64(e.listener.Limit()))
+		send(acceptedDesc, prometheus.CounterValue, float64(e.listener.Accepted()))
+		send(refusedDesc, prometheus.CounterValue, float64(e.listener.Refused()))
+	}
 }

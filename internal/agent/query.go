@@ -5,7 +5,6 @@ package agent
 import (
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,6 +23,9 @@ const (
 	paramHex      = "hex" // The short form of keyHex.
 	paramFeatures = "features"
 	paramCount    = "n"
+
+	paramsOfLookup = "key, keyHex, hex, features, n"
+	limitOfKeys    = "one of key, keyHex"
 )
 
 // query is what a lookup asks for.
@@ -35,90 +37,130 @@ type query struct {
 	count    int
 }
 
-// parseQuery reads the query string of a lookup. It refuses a parameter that it does not know: a misspelt "features"
-// would otherwise be answered with a backend that may not have the key.
-func parseQuery(raw string) (query, *problem) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return query{}, badField("the query string cannot be parsed: "+err.Error(), "", raw, "")
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
+// parseQuery reads the query string of a lookup into q, whose slices it uses again. It refuses a parameter that it does not know: a
+// misspelt "features" would otherwise be answered with a backend that may not have the key.
+func (q *query) parse(raw string) *problem {
+	q.key, q.features, q.isHex, q.count = q.key[:0], q.features[:0], false, 1
+	keyFrom, hasFeatures, hasCount := "", false, false
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, p := unescape(part, raw)
+		if p != nil {
+			return p
+		}
 		switch name {
-		case paramKey, paramKeyHex, paramHex, paramFeatures, paramCount:
+		case paramKey, paramKeyHex, paramHex:
+			if keyFrom == name {
+				return repeated(name, value)
+			}
+			if keyFrom != "" {
+				return badField("the key is given more than once", name, value, limitOfKeys)
+			}
+			keyFrom = name
+			p = q.readKey(name, value)
+		case paramFeatures:
+			if hasFeatures {
+				return repeated(name, value)
+			}
+			hasFeatures = true
+			p = q.readFeatures(value)
+		case paramCount:
+			if hasCount {
+				return repeated(name, value)
+			}
+			hasCount = true
+			p = q.readCount(value)
 		default:
-			return query{}, badField("unknown parameter", name, values.Get(name), "key, keyHex, hex, features, n")
+			return badField("unknown parameter", name, value, paramsOfLookup)
 		}
-		if given := values[name]; len(given) > 1 {
-			return query{}, badField("the parameter is given more than once", name, given[1], "once")
-		}
-	}
-	q := query{}
-	for _, read := range []func(url.Values) *problem{q.readKey, q.readFeatures, q.readCount} {
-		if p := read(values); p != nil {
-			return query{}, p
+		if p != nil {
+			return p
 		}
 	}
-	return q, nil
-}
-
-// readKey takes a key that is there and empty: it has a place on the ring as any other.
-func (q *query) readKey(values url.Values) *problem {
-	var given []string
-	for _, name := range []string{paramKey, paramKeyHex, paramHex} {
-		if values.Has(name) {
-			given = append(given, name)
-		}
-	}
-	switch len(given) {
-	case 0:
-		return badField("the key is missing", paramKey, "", "one of key, keyHex")
-	case 1:
-	default:
-		return badField("the key is given more than once", given[1], values.Get(given[1]), "one of key, keyHex")
-	}
-	name, text := given[0], values.Get(given[0])
-	q.key, q.isHex = []byte(text), name != paramKey
-	if q.isHex {
-		decoded, err := hex.DecodeString(text)
-		if err != nil {
-			return badField("the key is not in hex: "+err.Error(), name, text, "pairs of hex digits")
-		}
-		q.key = decoded
-	}
-	if len(q.key) > MaxKeyBytes {
-		message := fmt.Sprintf("the key has %d bytes", len(q.key))
-		return badField(message, name, text, fmt.Sprintf("%d bytes", MaxKeyBytes))
+	if keyFrom == "" {
+		return badField("the key is missing", paramKey, "", limitOfKeys)
 	}
 	return nil
 }
 
-func (q *query) readFeatures(values url.Values) *problem {
-	text := values.Get(paramFeatures)
+// unescape returns the name and the value of a parameter.
+func unescape(part, raw string) (name, value string, p *problem) {
+	name, value, _ = strings.Cut(part, "=")
+	if strings.Contains(part, ";") { // Some programs separate parameters by it.
+		return "", "", badField("the query string cannot be parsed: it has a semicolon that is not escaped", "", raw, "")
+	}
+	name, err := url.QueryUnescape(name)
+	if err == nil {
+		value, err = url.QueryUnescape(value)
+	}
+	if err != nil {
+		return "", "", badField("the query string cannot be parsed: "+err.Error(), "", raw, "")
+	}
+	return name, value, nil
+}
+
+func repeated(name, value string) *problem {
+	return badField("the parameter is given more than once", name, value, "once")
+}
+
+// readKey takes a key that is there and empty: it has a place on the ring as any other.
+func (q *query) readKey(name, text string) *problem {
+	q.isHex = name != paramKey
+	var p *problem
+	q.key, p = appendKey(q.key, name, text, q.isHex)
+	return p
+}
+
+// appendKey appends a key that is given as text or in hex.
+func appendKey[T string | []byte](dst []byte, name string, text T, isHex bool) ([]byte, *problem) {
+	before := len(dst)
+	if isHex {
+		decoded, err := hex.AppendDecode(dst, []byte(text))
+		if err != nil {
+			return dst, badField("the key is not in hex: "+err.Error(), name, string(text), "pairs of hex digits")
+		}
+		dst = decoded
+	} else {
+		dst = append(dst, text...)
+	}
+	if n := len(dst) - before; n > MaxKeyBytes {
+		return dst[:before], badField(fmt.Sprintf("the key has %d bytes", n), name, string(text), fmt.Sprintf("%d bytes", MaxKeyBytes))
+	}
+	return dst, nil
+}
+
+func (q *query) readFeatures(text string) *problem {
 	if text == "" {
 		return nil
 	}
-	q.features = strings.Split(text, ",")
-	if len(q.features) > ring.MaxFeatures {
-		message := fmt.Sprintf("%d features are named", len(q.features))
+	for name := range strings.SplitSeq(text, ",") {
+		q.features = append(q.features, name)
+	}
+	return checkFeatures(q.features, text)
+}
+
+// checkFeatures says whether the features, which were given as text, can be asked for.
+func checkFeatures(features []string, text string) *problem {
+	if len(features) > ring.MaxFeatures {
+		message := fmt.Sprintf("%d features are named", len(features))
 		return badField(message, paramFeatures, text, fmt.Sprintf("%d features", ring.MaxFeatures))
 	}
-	if slices.Contains(q.features, "") {
+	if slices.Contains(features, "") {
 		return badField("a feature has no name", paramFeatures, text, "names with commas between them")
 	}
 	return nil
 }
 
-func (q *query) readCount(values url.Values) *problem {
-	q.count = 1
-	if !values.Has(paramCount) {
-		return nil
-	}
-	text := values.Get(paramCount)
+func (q *query) readCount(text string) *problem {
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 1 || count > ringclient.MaxOwners {
-		limit := fmt.Sprintf("1 to %d", ringclient.MaxOwners)
-		return badField("n is not a number within its limits", paramCount, text, limit)
+		return badField("n is not a number within its limits", paramCount, text, limitOfCount)
 	}
 	q.count = count
 	return nil
 }
+
+// limitOfCount says how many backends a lookup can ask for.
+var limitOfCount = fmt.Sprintf("1 to %d", ringclient.MaxOwners)

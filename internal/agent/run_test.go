@@ -3,8 +3,9 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -15,17 +16,64 @@ import (
 	"github.com/ringwright/ringwright/pkg/ring"
 )
 
+// running is an agent in this process.
+type running struct {
+	// addresses are those of the listeners, by name.
+	addresses map[string]string
+	stop      context.CancelFunc
+	ended     chan error
+}
+
+// start runs an agent until it is stopped or the test ends. Unless the configuration says otherwise, it listens on a free port.
+func start(t testing.TB, config agent.Config) *running {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{addresses: map[string]string{}, stop: stop, ended: make(chan error, 1)}
+	listening := make(chan struct{})
+	config.Listen, config.Version = cmp.Or(config.Listen, "127.0.0.1:0"), "v1.2.3"
+	want := 0
+	for _, address := range []string{config.Listen, config.UnixSocket, config.StatusListen, config.GRPCListen, config.GRPCUnixSocket} {
+		if address != "" && address != agent.Off {
+			want++
+		}
+	}
+	config.Listening = func(name string, address net.Addr) {
+		r.addresses[name] = address.String()
+		if len(r.addresses) == want {
+			close(listening)
+		}
+	}
+	go func() { r.ended <- agent.Run(ctx, config) }()
+	select {
+	case <-listening:
+	case err := <-r.ended:
+		t.Fatalf("it does not run: %v", err)
+	}
+	t.Cleanup(func() {
+		stop()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return r
+}
+
+// url returns where a listener is reached.
+func (r *running) url(name string) string { return "http://" + r.addresses[name] }
+
+// end stops the agent and checks that it stops without an error.
+func (r *running) end(t testing.TB) {
+	t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("the stop: %v", err)
+	}
+}
+
 // TestRunFollowsTheDirectory runs a whole agent: it starts without a ring, gets one, gets another, and stops.
 func TestRunFollowsTheDirectory(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	listening, ended := make(chan string, 1), make(chan error, 1)
-	config := agent.Config{
-		Dir: dir, Listen: "127.0.0.1:0", Version: "v1.2.3",
-		Listening: func(addr net.Addr) { listening <- "http://" + addr.String() },
-	}
-	go func() { ended <- agent.Run(ctx, config) }()
-	base := <-listening
+	r := start(t, agent.Config{Dir: dir, Datacenter: "lab01"})
+	base := r.url("local")
 	checkProbe(t, base+"/readyz", http.StatusServiceUnavailable, "no ring")
 
 	first, second := names(t, "one"), names(t, "two")
@@ -35,15 +83,13 @@ func TestRunFollowsTheDirectory(t *testing.T) {
 
 	publish(t, dir, 2, second)
 	eventually(t, "the second ring", func() bool {
-		return get(t, base+"/v1/status").object(t)["digest"] == second.Digest()
+		stable, _ := get(t, base+"/v1/status").object(t)["stable"].(map[string]any)
+		return stable["digest"] == second.Digest()
 	})
 	checkProbe(t, base+"/v1/lookup?key=a", http.StatusOK, `"id":"two"`)
-
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("the stop: %v", err)
-	}
-	http.DefaultClient.CloseIdleConnections()
+	checkProbe(t, base+"/v1/status", http.StatusOK, `"datacenter":"lab01"`)
+	checkProbe(t, base+"/metrics", http.StatusOK, `ringwright_agent_connections{listener="local"} 1`)
+	r.end(t)
 	if _, err := http.Get(base + "/healthz"); err == nil {
 		t.Error("it still serves")
 	}
@@ -52,15 +98,9 @@ func TestRunFollowsTheDirectory(t *testing.T) {
 // TestRunKeepsToItsPoints builds the ring of a recipe, and refuses one of more points than it may build.
 func TestRunKeepsToItsPoints(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	listening, ended := make(chan string, 1), make(chan error, 1)
 	one, two := names(t, "one"), names(t, "one", "two")
-	config := agent.Config{
-		Dir: dir, Listen: "127.0.0.1:0", MaxPoints: uint64(one.PointCount()),
-		Listening: func(addr net.Addr) { listening <- "http://" + addr.String() },
-	}
-	go func() { ended <- agent.Run(ctx, config) }()
-	base := <-listening
+	running := start(t, agent.Config{Dir: dir, MaxPoints: uint64(one.PointCount())})
+	base := running.url("local")
 	for generation, r := range []*ring.Ring{one, two} {
 		recipe, err := ring.Open(r.Recipe())
 		if err != nil {
@@ -70,16 +110,13 @@ func TestRunKeepsToItsPoints(t *testing.T) {
 		eventually(t, "a load", func() bool {
 			status := get(t, base+"/v1/status").object(t)
 			failure, failed := status["lastError"].(map[string]any)
-			return r == one && status["encoding"] == "Recipe" ||
+			stable, _ := status["stable"].(map[string]any)
+			return r == one && stable["encoding"] == "Recipe" ||
 				failed && failure["reason"] == "points" && failure["value"] == "120" && failure["limit"] == "40"
 		})
 	}
 	checkProbe(t, base+"/v1/lookup?key=a", http.StatusOK, `"id":"one"`)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("the stop: %v", err)
-	}
-	http.DefaultClient.CloseIdleConnections()
+	running.end(t)
 }
 
 func TestRunFails(t *testing.T) {
@@ -97,119 +134,24 @@ func TestRunFails(t *testing.T) {
 		"no address":           {agent.Config{Dir: t.TempDir(), Listen: "nowhere"}, "listening on nowhere"},
 		"poll too often":       {agent.Config{Dir: t.TempDir(), PollInterval: 1}, "--poll-interval is 1ns, not at least 10ms"},
 		"too many points":      {agent.Config{Dir: t.TempDir(), MaxPoints: 1 << 31}, "--max-points is 2147483648, not at most 2147483647"},
+		"no such mode":         {agent.Config{Dir: t.TempDir(), SocketMode: fs.ModeSocket | 0o600}, "--unix-socket-mode is "},
+		"no listener":          {agent.Config{Dir: t.TempDir(), Listen: agent.Off, StatusListen: "127.0.0.1:0"}, "--listen is off and there is no other listener for lookups"},
+		"one socket for two":   {agent.Config{Dir: t.TempDir(), UnixSocket: "/s", GRPCUnixSocket: "/s"}, "--unix-socket and --grpc-unix-socket are both /s"},
+		"no connections":       {agent.Config{Dir: t.TempDir(), MaxConnections: -1}, "--max-connections is -1, not 1 to 1048576"},
+		"too many connections": {agent.Config{Dir: t.TempDir(), MaxConnections: 1<<20 + 1}, "--max-connections is 1048577, not 1 to 1048576"},
+		"long datacenter":      {agent.Config{Dir: t.TempDir(), Datacenter: strings.Repeat("d", 64)}, "which has 64 bytes, not at most 63"},
+		"any datacenter":       {agent.Config{Dir: t.TempDir(), Datacenter: "*"}, `--datacenter is "*"`},
+		"negative delay":       {agent.Config{Dir: t.TempDir(), DrainDelay: -1}, "--drain-delay is -1ns, not 0s to 1h0m0s"},
+		"a delay for ever":     {agent.Config{Dir: t.TempDir(), DrainDelay: time.Hour + 1}, "not 0s to 1h0m0s"},
 		"negative stop timout": {agent.Config{Dir: t.TempDir(), ShutdownTimeout: -1}, "--shutdown-timeout is -1ns, not above 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.config.Listen == "" {
+				tc.config.Listen = "127.0.0.1:0"
+			}
 			if err := agent.Run(t.Context(), tc.config); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-// held is a server whose one request stays until release is closed.
-type held struct {
-	started  chan struct{}
-	release  chan struct{}
-	stop     context.CancelFunc
-	ended    chan error
-	answered chan error
-}
-
-// hold serves and sends the request that stays.
-func hold(t *testing.T, timeout time.Duration) *held {
-	t.Helper()
-	h := &held{
-		started: make(chan struct{}), release: make(chan struct{}),
-		ended: make(chan error, 1), answered: make(chan error, 1),
-	}
-	config, err := agent.Config{Dir: t.TempDir(), ShutdownTimeout: timeout}.Complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(h.started)
-		<-h.release
-		w.WriteHeader(http.StatusNoContent)
-	})}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	h.stop = stop
-	go func() { h.ended <- agent.Serve(ctx, config, server, listener) }()
-	go func() {
-		answer, err := http.Get("http://" + listener.Addr().String())
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		h.answered <- err
-	}()
-	<-h.started
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return h
-}
-
-func TestStopLetsRequestsEnd(t *testing.T) {
-	h := hold(t, time.Minute)
-	h.stop()
-	select {
-	case err := <-h.ended:
-		t.Fatalf("it ended with a request running: %v", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	close(h.release)
-	if err := <-h.answered; err != nil {
-		t.Errorf("the running request: %v", err)
-	}
-	if err := <-h.ended; err != nil {
-		t.Errorf("the stop: %v", err)
-	}
-}
-
-func TestStopDoesNotWaitForEver(t *testing.T) {
-	h := hold(t, 20*time.Millisecond)
-	h.stop()
-	if err := <-h.ended; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "within 20ms") {
-		t.Errorf("the stop: %v", err)
-	}
-	if err := <-h.answered; err == nil {
-		t.Error("the request was answered")
-	}
-	close(h.release)
-}
-
-// TestServerIsBounded sends headers over the limit, and the longest key in its longest spelling, which must pass.
-func TestServerIsBounded(t *testing.T) {
-	dir := t.TempDir()
-	publish(t, dir, 1, names(t, "one"))
-	client, _ := serveDir(t, dir)
-	config, err := agent.Config{Dir: dir}.Complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := agent.NewServer(config, client)
-	if server.ReadHeaderTimeout <= 0 || server.ReadTimeout <= 0 || server.WriteTimeout <= 0 || server.IdleTimeout <= 0 {
-		t.Error("a time is not bounded")
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- agent.Serve(ctx, config, server, listener) }()
-	base := "http://" + listener.Addr().String() + "/v1/lookup?key="
-	if got := get(t, base+strings.Repeat("%6B", agent.MaxKeyBytes)); got.status != http.StatusOK {
-		t.Errorf("the longest key: %d %s", got.status, got.body)
-	}
-	if got := get(t, base+strings.Repeat("%6B", 64<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("headers over the limit: %d", got.status)
-	}
-	http.DefaultClient.CloseIdleConnections()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

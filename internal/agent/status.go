@@ -6,89 +6,56 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
-	"time"
+	"slices"
 
+	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
-// statusAnswer is the body of /v1/status. What belongs to a ring is left out until one is loaded.
-type statusAnswer struct {
-	// Ready says that a ring is loaded.
-	Ready bool `json:"ready"`
-	*ringStatus
-	// LastError is the latest read of the directory that failed, left out where none did.
-	LastError *lastError `json:"lastError,omitempty"`
-	Counters  counters   `json:"counters"`
-	// Warnings say what is wrong though lookups are answered.
-	Warnings []string `json:"warnings,omitempty"`
-	Build    build    `json:"build"`
-}
-
-// ringStatus is the part of the status that a ring gives.
-type ringStatus struct {
-	Ring       string    `json:"ring"`
-	Generation int64     `json:"generation"`
-	Digest     string    `json:"digest"`
-	Version    string    `json:"version"`
-	Encoding   string    `json:"encoding"`
-	Backends   int       `json:"backends"`
-	Points     int       `json:"points"`
-	LoadedAt   time.Time `json:"loadedAt"`
-}
-
-type lastError struct {
-	Reason  ringclient.Reason `json:"reason"`
-	Message string            `json:"message"`
-	// File, Value and Limit say which file, what was found in it and what would have been taken.
-	File  string    `json:"file,omitempty"`
-	Value string    `json:"value,omitempty"`
-	Limit string    `json:"limit,omitempty"`
-	Time  time.Time `json:"time"`
-	// Current says that no read has succeeded since.
-	Current bool `json:"current"`
-}
-
-// counters count from the start of the process.
-type counters struct {
-	Loads       uint64                       `json:"loads"`
-	LoadErrors  map[ringclient.Reason]uint64 `json:"loadErrors"`
-	LoadSeconds float64                      `json:"loadSeconds"`
-	Selections  uint64                       `json:"selections"`
-	BytesHeld   int64                        `json:"bytesHeld"`
-}
-
-type build struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-}
-
-func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
-	stats := h.client.Stats()
-	answer := statusAnswer{
-		Counters: counters{
-			Loads: stats.Loads, LoadErrors: stats.LoadErrors, LoadSeconds: stats.LoadTime.Seconds(),
-			Selections: stats.Selections, BytesHeld: stats.BytesHeld,
-		},
-		LastError: newLastError(stats.LastError),
-		Warnings:  warnings(stats),
-		Build:     build{Version: h.version, Go: runtime.Version()},
+// status answers GET /v1/status.
+func (h *handler) status(w http.ResponseWriter, _ *http.Request) int {
+	stats, state, force := h.client.Stats(), h.client.State(), h.override.get()
+	body := agentapi.Status{
+		Ready:      state != nil,
+		Datacenter: h.datacenter,
+		Forced:     force.String(),
+		Draining:   h.draining.Load(),
+		LastError:  newLoadError(stats.LastError),
+		Counters:   newCounters(stats),
+		Warnings:   slices.Concat(warnings(stats, state, force), h.warnings, h.partWarnings()),
+		Build:      agentapi.Build{Version: h.version, Go: runtime.Version()},
 	}
-	if state := h.client.State(); state != nil {
-		answer.Ready = true
-		answer.ringStatus = &ringStatus{
-			Ring: state.RingName(), Generation: state.Generation(), Digest: state.Digest(), Version: state.Version().String(),
-			Encoding: state.Ring().Encoding().String(), Backends: state.Ring().Len(), Points: state.Ring().PointCount(), LoadedAt: state.LoadedAt().UTC(),
-		}
+	if state != nil {
+		body.Routing = newRouting(state)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	return writeJSON(w, http.StatusOK, body)
 }
 
-func newLastError(failure *ringclient.Failure) *lastError {
+func newRouting(state *ringclient.State) *agentapi.Routing {
+	routing := &agentapi.Routing{
+		Ring: state.RingName(), UID: state.UID(), Generation: state.Generation(), LeaderEpoch: state.LeaderEpoch(),
+		LoadedAt: state.LoadedAt().UTC(), Stable: newRing(state.Stable()), BasisPoints: state.BasisPoints(),
+	}
+	if loaded, found := state.Candidate(); found {
+		candidate := newRing(loaded)
+		routing.Candidate = &candidate
+	}
+	return routing
+}
+
+func newRing(loaded ringclient.Loaded) agentapi.Ring {
+	return agentapi.Ring{
+		Digest: loaded.Digest, Version: loaded.Ring.Algorithm().Version.String(), Revision: loaded.Revision,
+		Encoding: loaded.Ring.Encoding().String(), Backends: loaded.Ring.Len(), Down: loaded.Down, Points: loaded.Ring.PointCount(),
+	}
+}
+
+func newLoadError(failure *ringclient.Failure) *agentapi.LoadError {
 	if failure == nil {
 		return nil
 	}
-	last := &lastError{
-		Reason: failure.Reason, Message: failure.Err.Error(), Time: failure.At.UTC(), Current: failure.Current,
+	last := &agentapi.LoadError{
+		Reason: string(failure.Reason), Message: failure.Err.Error(), Time: failure.At.UTC(), Current: failure.Current,
 	}
 	var loadError *ringclient.LoadError
 	if errors.As(failure.Err, &loadError) {
@@ -97,8 +64,34 @@ func newLastError(failure *ringclient.Failure) *lastError {
 	return last
 }
 
-func warnings(stats ringclient.Stats) []string {
+func newCounters(stats ringclient.Stats) agentapi.Counters {
+	c := agentapi.Counters{
+		Loads: stats.Loads, LoadErrors: make(map[string]uint64, len(stats.LoadErrors)), LoadSeconds: stats.LoadTime.Seconds(),
+		Selections: stats.Selections, Failovers: stats.Failovers, Rings: make([]agentapi.RingCounters, len(stats.Rings)),
+		BytesHeld: stats.BytesHeld,
+	}
+	for reason, n := range stats.LoadErrors {
+		c.LoadErrors[string(reason)] = n
+	}
+	for i, r := range stats.Rings {
+		c.Rings[i] = agentapi.RingCounters{
+			Role: r.Role.String(), Revision: r.Revision, Digest: r.Digest, Selections: r.Selections, Failovers: r.Failovers,
+		}
+	}
+	return c
+}
+
+// warnings says what is wrong at this moment though lookups are answered.
+func warnings(stats ringclient.Stats, state *ringclient.State, force ringclient.Force) []string {
 	var list []string
+	if force != ringclient.ForceNone {
+		list = append(list, "the split is overridden: "+force.String()+" answers all keys")
+	}
+	if force == ringclient.ForceCandidate && state != nil {
+		if _, found := state.Candidate(); !found {
+			list = append(list, "the override has no effect: there is no candidate, stable answers all keys")
+		}
+	}
 	if stats.WatchError != "" {
 		list = append(list, "no file events, only the poll finds changes: "+stats.WatchError)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/agent"
 	"github.com/ringwright/ringwright/pkg/ringclient"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // withoutTimes checks that the named fields are times and removes them.
@@ -46,10 +47,14 @@ func TestStatusOfRing(t *testing.T) {
 	}
 	delete(counters, "loadSeconds")
 	want := map[string]any{
-		"ready": true, "ring": "cdn/edge", "generation": 41.0, "digest": r.Digest(), "version": "V2", "encoding": "Points", "backends": 2.0,
-		"points": float64(r.PointCount()),
+		"ready": true, "ring": "cdn/edge", "generation": 41.0, "basisPoints": 0.0,
+		"stable": map[string]any{
+			"digest": r.Digest(), "version": "V2", "revision": 7.0, "encoding": "Points", "backends": 2.0, "down": 0.0,
+			"points": float64(r.PointCount()),
+		},
 		"counters": map[string]any{
-			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "bytesHeld": float64(client.Stats().BytesHeld),
+			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "failovers": 0.0, "bytesHeld": float64(client.Stats().BytesHeld),
+			"rings": []any{map[string]any{"role": "stable", "revision": 7.0, "digest": r.Digest(), "selections": 3.0, "failovers": 0.0}},
 		},
 		"build": map[string]any{"version": "v1.2.3", "go": runtime.Version()},
 	}
@@ -91,6 +96,38 @@ func TestProbesAndStatusThroughFailures(t *testing.T) {
 	}
 }
 
+// TestStatusOfMigration has a candidate and a backend that is down.
+func TestStatusOfMigration(t *testing.T) {
+	dir := t.TempDir()
+	stable, candidate := names(t, "one", "two"), names(t, "one", "two", "three")
+	publishFile(t, dir, routing.File{
+		Generation: 3, LeaderEpoch: 12, UID: "u-1", Down: []string{"three"},
+		Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{"*": 5, "lab01": 50}},
+	}, stable, candidate)
+	_, base := serveDir(t, dir)
+	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt")
+	counters := got["counters"].(map[string]any)
+	delete(got, "counters")
+	delete(got, "build")
+	want := map[string]any{
+		"ready": true, "ring": "cdn/edge", "uid": "u-1", "generation": 3.0, "leaderEpoch": 12.0, "basisPoints": 50.0,
+		"stable": map[string]any{
+			"digest": stable.Digest(), "version": "V2", "revision": 7.0, "encoding": "Points", "backends": 2.0, "down": 0.0,
+			"points": float64(stable.PointCount()),
+		},
+		"candidate": map[string]any{
+			"digest": candidate.Digest(), "version": "V2", "revision": 8.0, "encoding": "Points", "backends": 3.0, "down": 1.0,
+			"points": float64(candidate.PointCount()),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if rings := counters["rings"].([]any); len(rings) != 2 || rings[1].(map[string]any)["role"] != "candidate" {
+		t.Errorf("counters of %v", rings)
+	}
+}
+
 func checkProbe(t *testing.T, url string, status int, part string) {
 	t.Helper()
 	if got := get(t, url); got.status != status || !strings.Contains(got.body, part) {
@@ -121,17 +158,20 @@ func TestMetrics(t *testing.T) {
 	get(t, base+"/v1/lookup?key=a")
 	get(t, base+"/v1/lookup")
 	get(t, base+"/any/path")
+	request(t, "BREW", base+"/any/path")
 	got := get(t, base+"/metrics").body
 	for _, line := range []string{
 		"ringwright_client_loads_total 1\n",
 		`ringwright_client_load_errors_total{reason="digest"} 0` + "\n",
 		"ringwright_client_load_duration_seconds_count 1\n",
 		"ringwright_client_load_duration_seconds_sum ",
-		`ringwright_client_selections_total{revision="0",role="stable"} 1` + "\n",
+		`ringwright_agent_http_request_duration_seconds_count{code="404",method="other",path="other"} 1` + "\n",
+		"ringwright_agent_draining 0\n",
+		`ringwright_client_selections_total{revision="7",role="stable"} 1` + "\n",
 		"ringwright_client_failing 0\n",
 		"ringwright_client_bytes_held ",
 		`ringwright_client_generation{ring="cdn/edge"} 41` + "\n",
-		fmt.Sprintf(`ringwright_client_ring_info{digest=%q,revision="0",ring="cdn/edge",role="stable",version="V2"} 1`+"\n", r.Digest()),
+		fmt.Sprintf(`ringwright_client_ring_info{digest=%q,revision="7",ring="cdn/edge",role="stable",version="V2"} 1`+"\n", r.Digest()),
 		`ringwright_client_backends{ring="cdn/edge",role="stable"} 2` + "\n",
 		fmt.Sprintf(`ringwright_client_points{ring="cdn/edge",role="stable"} %d`+"\n", r.PointCount()),
 		`ringwright_client_loaded_timestamp_seconds{ring="cdn/edge"} `,
@@ -156,8 +196,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))
 	client, _ := serveDir(t, dir)
-	registry, _ := agent.NewRegistry(client)
-	families, err := registry.Gather()
+	families, err := agent.NewRegistry(client).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,11 @@
 // "..data". The directory before is removed afterwards, so a reader that followed "..data" before the swap can find its
 // files gone, and a watch on a file or on "..data" is lost: with kubelet it is the same.
 //
+// That it does the same as the writer of kubelet, down to the events that a watch sees, is tested in the module
+// test/materialize. It differs where that one fails or looks away: it takes up the work of a writer that was killed before its
+// rename, it takes files and directories that change places, it refuses a path that is not in its shortest form, and it returns
+// an error where something that is no link of its own is in the way of a file.
+//
 // Calls for one directory must not overlap.
 package materialize
 
@@ -30,15 +35,17 @@ const (
 	newDataLink = "..data_tmp"
 	// stampForm is what the names of the directories with the data look like; MkdirTemp appends digits.
 	stampForm = "..2006_01_02_15_04_05."
-	// maxNameBytes is how long each element of a path can be.
-	maxNameBytes = 255
+	// maxNameBytes is how long each element of a path can be, maxPathBytes the whole of it.
+	maxNameBytes, maxPathBytes = 255, 4096
+	// fileMode is what kubelet gives the files of a ConfigMap by default.
+	fileMode = 0o644
 )
 
 // Write makes files the content of dir, which it creates where needed: the keys are relative paths with slashes. What an
 // earlier call wrote and files does not hold is gone afterwards. Nothing is touched where nothing differs.
 //
 // It returns an error, and has changed nothing that a user of dir can see, for a path that is empty, absolute, not in its
-// shortest form, starts with ".." or has an element of more than 255 bytes. An error of the file system can leave a
+// shortest form, starts with "..", is longer than 4,096 bytes or has an element of more than 255. An error of the file system can leave a
 // directory behind that nothing leads to; the next call does not mind.
 func Write(dir string, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -75,6 +82,9 @@ func Write(dir string, files map[string][]byte) error {
 func checkPath(name string) error {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == "." || strings.HasPrefix(name, "..") {
 		return fmt.Errorf("path %q: starts with .. or is not a relative path in its shortest form", name)
+	}
+	if len(name) > maxPathBytes {
+		return fmt.Errorf("path %.40q…: it has %d bytes, the limit is %d", name, len(name), maxPathBytes)
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if len(element) > maxNameBytes {
@@ -121,10 +131,13 @@ func writeData(dir string, files map[string][]byte) (string, error) {
 	}
 	for name, content := range files {
 		full := filepath.Join(fresh, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(full), os.ModePerm); err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(full, content, 0o644); err != nil {
+		if err := os.WriteFile(full, content, fileMode); err != nil {
+			return "", err
+		}
+		if err := os.Chmod(full, fileMode); err != nil { // Readers run as other users, whatever the umask here is.
 			return "", err
 		}
 	}
@@ -173,6 +186,32 @@ func linkFiles(dir string, files map[string][]byte) error {
 			continue
 		}
 		if err := os.Remove(full); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes from dir what a writer that was killed has left there: directories with data that nothing leads to. The
+// writer of a directory calls it before its first [Write]. A directory that does not exist is swept.
+func Sweep(dir string) error {
+	current, err := os.Readlink(filepath.Join(dir, dataLink))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		_, err := time.Parse(stampForm, entry.Name()[:min(len(entry.Name()), len(stampForm))])
+		if err != nil || !entry.IsDir() || entry.Name() == current {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}

@@ -123,7 +123,7 @@ func TestWriteLeavesEqualContentAlone(t *testing.T) {
 func TestWriteRefusesPaths(t *testing.T) {
 	for name, path := range map[string]string{
 		"empty": "", "absolute": "/a", "up": "../a", "hidden as data": "..data", "not shortest": "a//b", "up within": "a/../../b",
-		"dot": ".", "long": "a/" + strings.Repeat("b", 256),
+		"dot": ".", "long": "a/" + strings.Repeat("b", 256), "deep": strings.Repeat("d/", 2047) + "ddd",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "volume")
@@ -164,5 +164,27 @@ func TestWriteRefusesWhatIsInTheWay(t *testing.T) {
 	}
 	if err := materialize.Write(dir, map[string][]byte{"routing.json": []byte("{}")}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v, want that the file exists", err)
+	}
+}
+
+// TestSweep: what a killed writer left goes, and nothing that is in use or somebody else's.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string][]byte{"one": []byte("1")})
+	want := tree(t, dir)
+	for _, name := range []string{"..2026_01_31_12_00_00.123456789", "..mine", "other"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := materialize.Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	want["..mine"], want["..mine/sub"], want["other"], want["other/sub"] = "/", "/", "/", "/"
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("directory (-want +got):\n%s", diff)
+	}
+	if err := materialize.Sweep(filepath.Join(dir, "none")); err != nil {
+		t.Errorf("a directory that does not exist: %v", err)
 	}
 }
