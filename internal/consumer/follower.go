@@ -37,8 +37,8 @@ type follower struct {
 
 	mu    sync.Mutex
 	asked *plan.Asked
-	// pods are in the order of their names; waiting are those of them that are due, in the order in which they are asked.
-	pods, waiting []*pod
+	// pods are in the order of their names.
+	pods []*pod
 	// asking is how many requests are on their way.
 	asking int
 	// listed is when pods was read last, outdated that it may have changed since.
@@ -158,9 +158,6 @@ func (f *follower) merge(pods []Pod, now time.Time) bool {
 		p.gone, changed = true, true
 	}
 	f.pods = list
-	if changed {
-		f.waiting = nil // Those that are gone are in it.
-	}
 	return f.conclude(now) || changed && f.complete
 }
 
@@ -219,7 +216,6 @@ func (f *follower) publish(asked *plan.Asked, now time.Time) {
 	}
 	f.latency.begin(f.asked != nil && asked != nil && len(f.pods) > 0, now)
 	f.asked = asked
-	f.waiting = nil
 	for _, p := range f.pods {
 		p.misses, p.current = 0, f.isCurrent(p)
 		p.measured = f.latency.running && p.answered && !p.current

@@ -19,7 +19,7 @@ import (
 // The limits of requests that are on their way.
 const (
 	// MaxAsking is how many there are together.
-	MaxAsking = 64
+	MaxAsking = 128
 	// MaxAskingOfRing is how many there are for one HashRing, so that one whose pods are all dead does not hold up the others.
 	MaxAskingOfRing = 32
 )

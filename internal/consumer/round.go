@@ -3,11 +3,9 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/ringwright/ringwright/internal/plan"
@@ -86,44 +84,32 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// next returns the pod to be asked next; nil where none is due or there is no room.
+// next returns the pod to be asked next; nil where none is due or there is no room. Those come first that are likely to answer:
+// the others take as long as the time-out.
 func (f *follower) next(now time.Time) *pod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking == MaxAskingOfRing {
 		return nil
 	}
-	if len(f.waiting) == 0 {
-		f.waiting = f.due(now)
+	var first *pod
+	for _, p := range f.pods {
+		if !p.asking && p.IP != "" && !p.due.After(now) && (first == nil || p.before(first)) {
+			first = p
+		}
 	}
-	if len(f.waiting) == 0 {
-		return nil
+	if first != nil {
+		first.asking = true
+		f.asking++
 	}
-	p := f.waiting[0]
-	f.waiting = f.waiting[1:]
-	p.asking = true
-	f.asking++
-	return p
+	return first
 }
 
-// due returns the pods that are due, those first that are likely to answer: the others take as long as the time-out.
-func (f *follower) due(now time.Time) []*pod {
-	var list []*pod
-	for _, p := range f.pods {
-		if !p.asking && p.IP != "" && !p.due.After(now) {
-			list = append(list, p)
-		}
+func (p *pod) before(other *pod) bool {
+	if dead, others := p.known.Failure != "", other.known.Failure != ""; dead != others {
+		return others
 	}
-	slices.SortStableFunc(list, func(a, b *pod) int {
-		if dead, other := a.known.Failure != "", b.known.Failure != ""; dead != other {
-			if dead {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Compare(a.due.UnixNano(), b.due.UnixNano())
-	})
-	return list
+	return p.due.Before(other.due)
 }
 
 // finish takes note of an answer, and says whether something else is known than before.
@@ -131,10 +117,10 @@ func (f *follower) finish(p *pod, said plan.Answer, err error, now time.Time) bo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p.asking = false
-	f.asking--
-	if len(f.waiting) > 0 || f.asking == 0 {
+	if f.asking == MaxAskingOfRing || f.asking == 1 { // There is room again, or it is time to look when the next is due.
 		f.signal()
 	}
+	f.asking--
 	var failure *Failure
 	if p.gone || err != nil && !errors.As(err, &failure) { // Or nobody waits for it any more.
 		return false
@@ -183,11 +169,9 @@ func (f *follower) idle(now time.Time) time.Duration {
 	if f.outdated {
 		next = f.listed.Add(minListInterval)
 	}
-	if len(f.waiting) == 0 { // Otherwise there is no room, and the next answer wakes.
-		for _, p := range f.pods {
-			if !p.asking && p.IP != "" && p.due.Before(next) {
-				next = p.due
-			}
+	for _, p := range f.pods {
+		if f.asking < MaxAskingOfRing && !p.asking && p.IP != "" && p.due.Before(next) { // Without room, the next answer wakes.
+			next = p.due
 		}
 	}
 	return max(next.Sub(now), minIdle)
