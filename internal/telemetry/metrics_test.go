@@ -54,7 +54,7 @@ func fullRing(name string) v1alpha1.HashRing {
 				Total: 120, Current: 117, Stale: 3, Unreachable: 1, Mismatched: 1, Overridden: 1,
 				Datacenters: []v1alpha1.DatacenterConsumers{{Total: 20, Current: 20}, {Name: "lab01", Total: 100, Current: 97}},
 			},
-			Warnings:  []v1alpha1.Warning{{}, {}},
+			Warnings: []v1alpha1.Warning{{}, {}},
 			Conditions: []metav1.Condition{
 				{Type: "Ready", Status: metav1.ConditionFalse, Reason: "SuddenLoss"},
 				{Type: "BackendsResolved", Status: metav1.ConditionTrue, Reason: "Resolved"},
