@@ -53,6 +53,12 @@ func (c *cluster) add(i int) {
 	c.answers[ip] = answer(1)
 }
 
+func (c *cluster) set(p Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pods[p.Name] = p
+}
+
 // say has the pods that are in use from one to another answer with a generation; 0 has them hang.
 func (c *cluster) say(from, to int, generation int64) {
 	c.mu.Lock()
@@ -243,8 +249,8 @@ func TestPods(t *testing.T) {
 		after(2 * time.Second)
 		known := p.Follow(ring())
 		wantCurrent(t, known, 1, 1, 3)
-		if known.List[1].Said.Generation != 7 || known.List[2].Waits != "it has no address yet" {
-			t.Errorf("known: %+v", known.List)
+		if known.List[1].Said.Generation != 7 || known.List[2].Waits != "it has no address yet" || known.List[2].Said != nil {
+			t.Errorf("known: %+v", known.List) // p0003 is another pod of the name, for which the one before does not speak.
 		}
 
 		c.add(4) // Nobody tells of it.
@@ -293,6 +299,12 @@ func TestSchedule(t *testing.T) {
 		after(10 * time.Minute)
 		if requests, changes := c.count(); requests < 100*600/15 || requests > 100*600*2/15 || changes != 0 {
 			t.Errorf("%d requests of 100 late pods in 10 minutes, %d changes", requests, changes)
+		}
+
+		p.Publish(edge, asks(3), time.Now()) // However long they have been late, they are asked soon again.
+		after(6 * time.Second)
+		if requests, _ := c.count(); requests < 200 {
+			t.Errorf("after a publication %d requests of late pods", requests)
 		}
 
 		c.say(0, 100, 0) // Now they are dead.
@@ -383,6 +395,23 @@ func TestSubject(t *testing.T) {
 	})
 }
 
+// TestGone: the answer of a pod that is gone is no news.
+func TestGone(t *testing.T) {
+	f := newFollower(NewPoller(Options{}), edge, subject{}, labels.Everything())
+	now := time.Unix(1_800_000_000, 0)
+	f.merge([]Pod{{Name: "a", UID: "1", IP: "10.0.0.1"}, {Name: "b", UID: "2"}}, now)
+	asking := f.next(now)
+	if asking == nil || asking.Name != "a" || f.next(now) != nil {
+		t.Fatalf("asking %+v", asking)
+	}
+	if changed := f.merge([]Pod{{Name: "b", UID: "2"}}, now); !changed || f.consumers() == nil {
+		t.Error("that it is gone is not told")
+	}
+	if f.finish(asking, answer(1), nil, now) || f.asking != 0 {
+		t.Errorf("its answer is told, or counts as being on its way: %d", f.asking)
+	}
+}
+
 // TestNoPods: where there is none, that is known too.
 func TestNoPods(t *testing.T) {
 	c := newCluster(0)
@@ -405,8 +434,9 @@ func TestLatency(t *testing.T) {
 		defer cancel()
 		p := NewPoller(Options{List: c.list, Ask: c.ask, Changed: c.changed, Metrics: metrics})
 		p.Follow(ring()) // Before it runs, as a reconciler may be faster.
-		p.Publish(edge, asks(1), time.Now())
 		go func() { _ = p.Start(ctx) }()
+		after(time.Second)
+		p.Publish(edge, asks(1), time.Now())
 		after(5 * time.Second)
 		wantLatency(t, metrics, 0, 0) // They may have had it for long.
 		c.say(0, 4, 2)
@@ -419,10 +449,20 @@ func TestLatency(t *testing.T) {
 		p.PodChanged("cdn", labels.Set{"app": "edge"})
 		after(5 * time.Second)
 		wantLatency(t, metrics, 4, 1) // A new pod says nothing about how long it takes.
+		starting := Pod{Name: "starting", UID: "starting"}
+		c.set(starting)
+		p.PodChanged("cdn", labels.Set{"app": "edge"})
+		after(2 * time.Second)
 		c.say(0, 4, 4)
-		p.Publish(edge, asks(4), time.Now()) // The one before has come to nobody.
+		p.Publish(edge, asks(4), time.Now()) // The one before has come to one pod only.
 		after(10 * time.Second)
 		wantLatency(t, metrics, 8, 1)
+		starting.IP = "10.0.9.9"
+		c.set(starting)
+		c.answers[starting.IP] = answer(4)
+		p.PodChanged("cdn", labels.Set{"app": "edge"})
+		after(90 * time.Second)
+		wantLatency(t, metrics, 8, 1) // Neither one that started meanwhile, nor those that were asked again.
 		c.say(4, 5, 4)
 		after(30 * time.Second)
 		wantLatency(t, metrics, 9, 2)

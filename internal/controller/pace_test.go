@@ -131,7 +131,11 @@ func TestReportPacerConsumers(t *testing.T) {
 		t.Errorf("%d writes in 10 minutes", got)
 	}
 	next := *ring.Status.DeepCopy()
-	next.Consumers.Stale, next.Active.Revision = 0, 2
+	next.Members, next.Consumers.Stale = []v1alpha1.MemberTransition{{ID: "a"}}, 0
+	if got := p.wait(ring, next, began.Add(612*time.Second)); got < 0 || got > reportInterval {
+		t.Errorf("who is leaving waits for %s", got)
+	}
+	next.Members, next.Active.Revision = nil, 2
 	if got := p.wait(ring, next, began.Add(612*time.Second)); got != 0 {
 		t.Errorf("another revision waits for %s", got)
 	}

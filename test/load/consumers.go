@@ -30,6 +30,9 @@ import (
 // readRing is the HashRing that has consumers: pods without a kubelet, at addresses of loopback.
 const readRing = "read"
 
+// readerDelay is how long a consumer takes to answer.
+const readerDelay = 10 * time.Millisecond
+
 // What acknowledgement must show.
 const (
 	maxAskedSeconds   = 60
@@ -86,6 +89,7 @@ func (r *readers) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if dead {
 		<-request.Context().Done()
 	}
+	_ = pause(request.Context(), readerDelay)
 	r.mu.Lock()
 	r.now--
 	r.mu.Unlock()
@@ -291,7 +295,7 @@ func (l *load) restingReaders(ctx context.Context, r *readers) error {
 	l.addRead(timed, "goroutines of the operator", goroutines, unlimited)
 	r.mu.Lock() // One that hangs counts here for longer than the operator waits for it.
 	defer r.mu.Unlock()
-	l.addRead(exact, "requests on their way at a time so far, at most", float64(r.most), consumer.MaxAskingOfRing)
+	l.addRead(exact, "requests on their way at a time, of 10 ms each, at most", float64(r.most), consumer.MaxAskingOfRing)
 	return err
 }
 
