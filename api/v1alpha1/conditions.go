@@ -48,6 +48,14 @@ const (
 	// Reasons for False: ReasonNoCandidate.
 	ConditionMigrationRequired ConditionType = "MigrationRequired"
 
+	// ConditionApplied says whether every pod that spec.consumers selects has the published routing generation with its digests.
+	// It says nothing of the ring: none of the other conditions depends on it, for readers may take their time.
+	//
+	// Reasons for True: ReasonAllConsumersCurrent.
+	// Reasons for False: ReasonWaitingForConsumers, ReasonDigestMismatch, ReasonInvalidSelector.
+	// Reasons for Unknown: ReasonNoConsumersDeclared, ReasonNoConsumersFound, ReasonPublishFailed.
+	ConditionApplied ConditionType = "Applied"
+
 	// ConditionReconciling is kstatus's sign of work in progress. It is present, and True, only while the operator is
 	// on its way to what spec asks for and expects to get there without help.
 	//
@@ -155,6 +163,26 @@ const (
 
 	// ReasonNoCandidate means that nothing waits.
 	ReasonNoCandidate ConditionReason = "NoCandidate"
+
+	// ReasonAllConsumersCurrent means that there are consumers, and that each of them has what is published.
+	ReasonAllConsumersCurrent ConditionReason = "AllConsumersCurrent"
+
+	// ReasonWaitingForConsumers means that some consumers do not have what is published yet, or did not say so; the message names
+	// the first, and status.consumers more of them.
+	ReasonWaitingForConsumers ConditionReason = "WaitingForConsumers"
+
+	// ReasonDigestMismatch means that a consumer has the published routing generation with another snapshot than the published
+	// one, which is never right; the message names it.
+	ReasonDigestMismatch ConditionReason = "DigestMismatch"
+
+	// ReasonInvalidSelector means that spec.consumers.selector is none. Nobody is asked.
+	ReasonInvalidSelector ConditionReason = "InvalidSelector"
+
+	// ReasonNoConsumersDeclared means that spec has no consumers, so that nobody is asked.
+	ReasonNoConsumersDeclared ConditionReason = "NoConsumersDeclared"
+
+	// ReasonNoConsumersFound means that spec.consumers selects no pod. That is neither success nor failure.
+	ReasonNoConsumersFound ConditionReason = "NoConsumersFound"
 )
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.

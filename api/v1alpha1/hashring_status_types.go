@@ -53,14 +53,19 @@ type HashRingStatus struct {
 	// +optional
 	Routing *Routing `json:"routing,omitempty"`
 
+	// consumers says what the pods that spec.consumers selects have of what is published; absent where spec has none, and until
+	// all of them have been asked for the first time.
+	// +optional
+	Consumers *ConsumerStatus `json:"consumers,omitempty"`
+
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Warnings []Warning `json:"warnings,omitempty"`
 
-	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held and MigrationRequired always, Reconciling
-	// and Stalled while they hold.
+	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held, MigrationRequired and Applied always,
+	// Reconciling and Stalled while they hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

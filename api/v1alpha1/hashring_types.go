@@ -26,6 +26,8 @@ import (
 // +kubebuilder:printcolumn:name="Digest",type=string,priority=1,JSONPath=`.status.active.digest`,description="SHA-256 of the published snapshot"
 // +kubebuilder:printcolumn:name="Candidate",type=string,priority=1,JSONPath=`.status.candidate.digest`,description="SHA-256 of the snapshot that waits"
 // +kubebuilder:printcolumn:name="Movement",type=string,priority=1,JSONPath=`.status.candidate.movement`,description="Part of the key space that the candidate moves"
+// +kubebuilder:printcolumn:name="Consumers",type=integer,priority=1,JSONPath=`.status.consumers.total`,description="Pods that read the ring"
+// +kubebuilder:printcolumn:name="Current",type=integer,priority=1,JSONPath=`.status.consumers.current`,description="Pods that have what is published"
 // +kubebuilder:printcolumn:name="Identity",type=string,priority=1,JSONPath=`.spec.identity`,description="What a backend's points are computed from"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",messageExpression="'metadata.name must have at most 63 characters, because it becomes a label value; got %d'.format([self.metadata.name.size()])"
 type HashRing struct {
@@ -135,6 +137,11 @@ type HashRingSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
+
+	// consumers are the pods that read the ring. The operator asks them what they have and tells it in status.consumers and
+	// condition Applied. Absent, nobody is asked. It has no effect on placement, nor on what is published.
+	// +optional
+	Consumers *Consumers `json:"consumers,omitempty"`
 
 	// historyLimit is how many revisions are kept beside the published one, 1 to 100, default 10. A pinned revision is kept in
 	// any case. It has no effect on placement.

@@ -16,7 +16,8 @@ import (
 	"github.com/ringwright/ringwright/internal/catalog"
 )
 
-type catalogQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+// requestQueue is the queue of a controller.
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // request is the only one of this controller.
 func (r *CatalogReconciler) request() reconcile.Request {
@@ -26,7 +27,7 @@ func (r *CatalogReconciler) request() reconcile.Request {
 // later looks at the catalog soon: at once where the catalog itself was changed, otherwise when changes have been collected for a
 // while. The queue keeps the first of several times, so that a stream of changes does not put it off.
 func (r *CatalogReconciler) later() handler.EventHandler {
-	add := func(object client.Object, queue catalogQueue) {
+	add := func(object client.Object, queue requestQueue) {
 		if object.GetLabels()[v1alpha1.LabelCatalog] != "" || object.GetName() == catalog.Name && object.GetNamespace() == r.Options.Namespace {
 			queue.Add(r.request())
 			return
@@ -34,19 +35,19 @@ func (r *CatalogReconciler) later() handler.EventHandler {
 		queue.AddAfter(r.request(), r.Options.Delay)
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, queue catalogQueue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requestQueue) {
 			if !e.IsInInitialList { // Those are looked at anyway.
 				add(e.Object, queue)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue catalogQueue) { add(e.ObjectNew, queue) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue catalogQueue) { add(e.Object, queue) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requestQueue) { add(e.ObjectNew, queue) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue requestQueue) { add(e.Object, queue) },
 	}
 }
 
 // atStart looks at the catalog once, whether there is anything to list or not.
 func (r *CatalogReconciler) atStart() source.Source {
-	return source.Func(func(_ context.Context, queue catalogQueue) error {
+	return source.Func(func(_ context.Context, queue requestQueue) error {
 		queue.Add(r.request())
 		return nil
 	})

@@ -50,6 +50,7 @@ type HashRingReconciler struct {
 
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 	pods      podWatch
+	consumers acknowledgement
 	reports   reportPacer
 	published publications
 }
@@ -79,6 +80,7 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	ring := &v1alpha1.HashRing{}
 	if err := r.Client.Get(ctx, req.NamespacedName, ring); err != nil {
 		if apierrors.IsNotFound(err) {
+			r.consumers.forget(req.NamespacedName)
 			return r.bury(ctx, req)
 		}
 		return ctrl.Result{}, err
@@ -91,6 +93,7 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		return ctrl.Result{}, nil // Nothing can be made there any more, and the HashRing is about to go as well.
 	}
 	r.count(ring, out)
+	r.consumers.publish(ring, out)
 	if isConflict(out.failure) { // What was seen is out of date, and a status made of it would be wrong.
 		return r.retry(ctx, req, out.failure)
 	}
@@ -180,6 +183,9 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 	if err == nil && r.LeaderEpoch != nil {
 		seen.LeaderEpoch, err = r.LeaderEpoch(ctx, plan.LastLeaderEpoch(ring, seen.Observation))
 	}
+	if err == nil {
+		seen.Consumers, err = r.consumers.observe(ring)
+	}
 	return seen, err
 }
 
@@ -236,7 +242,7 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	if err := r.Client.Status().Apply(ctx, configuration, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	r.reports.wrote(ring, out.now)
+	r.reports.wrote(ring, status, out.now)
 	r.announceRestored(ring, *out)
 	r.announceTransitions(ring, status)
 	return nil

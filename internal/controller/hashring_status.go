@@ -57,6 +57,18 @@ func (r *HashRingReconciler) announceTransitions(ring *v1alpha1.HashRing, status
 		}
 		r.Recorder.Eventf(ring, nil, eventType(*after, a.good), after.Reason, a.action, "%s", note(*after, status))
 	}
+	r.announceMismatch(ring, status)
+}
+
+// announceMismatch records that consumers have another ring than what is published. That they have it late is no event: it
+// happens with every publication.
+func (r *HashRingReconciler) announceMismatch(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) {
+	before := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionApplied))
+	after := meta.FindStatusCondition(status.Conditions, string(v1alpha1.ConditionApplied))
+	const mismatch = string(v1alpha1.ReasonDigestMismatch)
+	if after != nil && after.Reason == mismatch && (before == nil || before.Reason != mismatch) {
+		r.Recorder.Eventf(ring, nil, corev1.EventTypeWarning, mismatch, "Acknowledge", "%s", after.Message)
+	}
 }
 
 // eventType warns of what somebody should look at.

@@ -32,6 +32,9 @@ func TestAnnounceTransitions(t *testing.T) {
 	published := condition(v1alpha1.ConditionPublished, "True", v1alpha1.ReasonRingPublished, "revision 1")
 	free := condition(v1alpha1.ConditionHeld, "False", v1alpha1.ReasonNotHeld, "nothing")
 	loss := condition(v1alpha1.ConditionHeld, "True", v1alpha1.ReasonSuddenLoss, "6 of 10")
+	applied := func(reason v1alpha1.ConditionReason, message string) metav1.Condition {
+		return condition(v1alpha1.ConditionApplied, "False", reason, message)
+	}
 	for name, row := range map[string]struct {
 		before, after []metav1.Condition
 		movement      string
@@ -49,6 +52,10 @@ func TestAnnounceTransitions(t *testing.T) {
 		"pinned":              {[]metav1.Condition{free}, []metav1.Condition{condition(v1alpha1.ConditionHeld, "True", v1alpha1.ReasonPinned, "1")}, "", []string{"Normal Hold Pinned: 1"}},
 		"a candidate":         {nil, []metav1.Condition{condition(v1alpha1.ConditionMigrationRequired, "True", v1alpha1.ReasonAlgorithmChanged, "V3")}, "", []string{"Normal Propose AlgorithmChanged: V3"}},
 		"over the budget":     {nil, []metav1.Condition{condition(v1alpha1.ConditionMigrationRequired, "True", v1alpha1.ReasonMovementBudget, "12%")}, "", []string{"Warning Propose MovementBudget: 12%"}},
+		"a mismatch":          {[]metav1.Condition{applied("WaitingForConsumers", "0 of 2")}, []metav1.Condition{applied("DigestMismatch", "1 of 2")}, "", []string{"Warning Acknowledge DigestMismatch: 1 of 2"}},
+		"a mismatch at once":  {nil, []metav1.Condition{applied("DigestMismatch", "1 of 2")}, "", []string{"Warning Acknowledge DigestMismatch: 1 of 2"}},
+		"another mismatch":    {[]metav1.Condition{applied("DigestMismatch", "1 of 2")}, []metav1.Condition{applied("DigestMismatch", "2 of 2")}, "", nil},
+		"late consumers":      {nil, []metav1.Condition{applied("WaitingForConsumers", "1 of 2")}, "", nil},
 		"a source is gone":    {nil, []metav1.Condition{condition(v1alpha1.ConditionBackendsResolved, "False", v1alpha1.ReasonServiceNotFound, "cache")}, "", []string{"Warning Resolve ServiceNotFound: cache"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,11 +63,11 @@ func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options)
 			mgr.GetCache(), observe.PodMetadata(), handler.EnqueueRequestsFromMapFunc(r.ringsOfPod), relabelled(),
 		))
 	}}
-	return nil
+	return r.consumers.setup(mgr, built, r)
 }
 
-// podWatch starts the watch of pods when the first HashRing asks for something of theirs: in a large cluster their metadata
-// is most of what the operator would keep in memory.
+// podWatch starts a watch of pods when the first HashRing asks for something of theirs: in a large cluster they are most of what
+// the operator would keep in memory.
 type podWatch struct {
 	mu      sync.Mutex
 	started bool

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,15 +16,29 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
 
-// reportInterval is the least time between two writes of a status that differ in nothing but which backends are meant, and whether
-// a ring of them waits for minInterval: endpoints can come and go a thousand times a second.
+// reportInterval is the least time between two writes of a status that differ in nothing but which backends are meant, whether
+// a ring of them waits for minInterval, and what consumers have: endpoints can come and go a thousand times a second.
 const reportInterval = time.Second
+
+// Writes that only say what consumers have are few in the long run besides, because a pod can say something else each time that it
+// is asked: one in consumerInterval, and consumerBurst at a time, which is enough for consumers that follow a publication.
+const (
+	consumerInterval = 30 * time.Second
+	consumerBurst    = 10
+)
 
 // reportPacer keeps such writes apart. It remembers when it last wrote, and no decision depends on that: after a restart the
 // first write comes at once. The zero value has written nothing. It is safe for concurrent use.
 type reportPacer struct {
 	mu   sync.Mutex
-	last map[types.UID]time.Time
+	last map[types.UID]reported
+}
+
+// reported are the writes of one status.
+type reported struct {
+	at time.Time
+	// consumers is what is left of writes that only say what consumers have.
+	consumers *rate.Limiter
 }
 
 // wait returns how long the status has to wait; 0 where it says something that does not wait.
@@ -33,32 +48,54 @@ func (p *reportPacer) wait(ring *v1alpha1.HashRing, status v1alpha1.HashRingStat
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	age := now.Sub(p.last[ring.UID])
-	if age < 0 || age >= reportInterval {
+	last, wrote := p.last[ring.UID]
+	age := now.Sub(last.at)
+	if !wrote || age < 0 {
 		return 0
 	}
-	return reportInterval - age
+	wait := reportInterval - age
+	if missing := 1 - last.consumers.TokensAt(now); missing > 0 && onlyConsumers(status, ring.Status) {
+		wait = max(wait, time.Duration(missing*float64(consumerInterval)))
+	}
+	return max(wait, 0)
 }
 
 // wrote remembers a write.
-func (p *reportPacer) wrote(ring *v1alpha1.HashRing, now time.Time) {
+func (p *reportPacer) wrote(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
-		p.last = map[types.UID]time.Time{}
+		p.last = map[types.UID]reported{}
 	}
-	for uid, at := range p.last {
-		if now.Sub(at) >= reportInterval {
-			delete(p.last, uid)
-		}
+	maps.DeleteFunc(p.last, func(_ types.UID, last reported) bool { return now.Sub(last.at) >= consumerBurst*consumerInterval })
+	last, known := p.last[ring.UID]
+	if !known {
+		last.consumers = rate.NewLimiter(rate.Every(consumerInterval), consumerBurst)
 	}
-	p.last[ring.UID] = now
+	if onlyConsumers(status, ring.Status) {
+		last.consumers.AllowN(now, 1)
+	}
+	last.at = now
+	p.last[ring.UID] = last
 }
 
-// lasting returns a status without what changes with every endpoint. It shares what is the same.
+// onlyConsumers says that two statuses differ in nothing but what consumers have.
+func onlyConsumers(a, b v1alpha1.HashRingStatus) bool {
+	return equality.Semantic.DeepEqual(withoutConsumers(a), withoutConsumers(b))
+}
+
+// withoutConsumers returns a status without what consumers have. It shares what is the same.
+func withoutConsumers(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
+	s.Consumers = nil
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return c.Type == string(v1alpha1.ConditionApplied) })
+	return s
+}
+
+// lasting returns a status without what changes with every endpoint and every consumer. It shares what is the same.
 func lasting(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
+	s = withoutConsumers(s)
 	s.Members, s.Pending = nil, nil
-	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return follows(c, s.Hold) })
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return follows(c, s.Hold) })
 	for i := range s.Conditions {
 		s.Conditions[i].Message, s.Conditions[i].LastTransitionTime = "", metav1.Time{}
 	}

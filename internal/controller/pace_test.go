@@ -29,7 +29,7 @@ func TestReportPacer(t *testing.T) {
 	if got := p.wait(ring, counts, now); got != 0 {
 		t.Errorf("the first write waits for %s", got)
 	}
-	p.wrote(ring, now)
+	p.wrote(ring, ring.Status, now)
 	if got := p.wait(ring, counts, now.Add(300*time.Millisecond)); got != 700*time.Millisecond {
 		t.Errorf("counts wait for %s", got)
 	}
@@ -46,9 +46,9 @@ func TestReportPacer(t *testing.T) {
 		t.Errorf("it changed the status: %s", got)
 	}
 	other := &v1alpha1.HashRing{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
-	p.wrote(other, now.Add(2*time.Second))
+	p.wrote(other, other.Status, now.Add(consumerBurst*consumerInterval))
 	if len(p.last) != 1 {
-		t.Errorf("%d rings are remembered, not the one that was written within the second", len(p.last))
+		t.Errorf("%d rings are remembered, not the one that was written not long ago", len(p.last))
 	}
 }
 
@@ -93,13 +93,58 @@ func TestReportPacerChanges(t *testing.T) {
 				Candidate: &v1alpha1.CandidateRing{Digest: "a", Movement: "1.00%", Reason: v1alpha1.ReasonAlgorithmChanged},
 			}}
 			var p reportPacer
-			p.wrote(ring, now)
+			p.wrote(ring, ring.Status, now)
 			next := *ring.Status.DeepCopy()
 			test.change(&next)
 			if got := p.wait(ring, next, now.Add(time.Millisecond)) > 0; got != test.waits {
 				t.Errorf("it waits: %t, want %t", got, test.waits)
 			}
 		})
+	}
+}
+
+// TestReportPacerConsumers: what consumers have is written a few times at the pace of everything else, and then now and then, however
+// often they say something else. What is true of the ring itself never waits for that.
+func TestReportPacerConsumers(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ring := &v1alpha1.HashRing{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	ring.Status.Active = &v1alpha1.ActiveRing{Revision: 1}
+	ring.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True"}, {Type: "Applied", Status: "True", Reason: "AllConsumersCurrent"}}
+	var p reportPacer
+	writes := func(from, to time.Duration) (n int) {
+		for now := began.Add(from); now.Before(began.Add(to)); now = now.Add(500 * time.Millisecond) {
+			next := *ring.Status.DeepCopy()
+			stale := int32(now.Sub(began)/time.Millisecond) + 1
+			next.Consumers = &v1alpha1.ConsumerStatus{Stale: stale}
+			next.Conditions[1] = metav1.Condition{Type: "Applied", Status: "False", Reason: []string{"DigestMismatch", "WaitingForConsumers"}[stale%2]}
+			if p.wait(ring, next, now) == 0 {
+				p.wrote(ring, next, now)
+				ring.Status, n = next, n+1
+			}
+		}
+		return n
+	}
+	if got := writes(0, 12*time.Second); got != consumerBurst {
+		t.Errorf("%d writes at first", got)
+	}
+	if got := writes(12*time.Second, 612*time.Second); got != 20 {
+		t.Errorf("%d writes in 10 minutes", got)
+	}
+	next := *ring.Status.DeepCopy()
+	next.Members, next.Consumers.Stale = []v1alpha1.MemberTransition{{ID: "a"}}, 0
+	if got := p.wait(ring, next, began.Add(612*time.Second)); got < 0 || got > reportInterval {
+		t.Errorf("who is leaving waits for %s", got)
+	}
+	next.Members, next.Active.Revision = nil, 2
+	if got := p.wait(ring, next, began.Add(612*time.Second)); got != 0 {
+		t.Errorf("another revision waits for %s", got)
+	}
+	next.Active.Revision = 1
+	if got := p.wait(ring, next, began.Add(612*time.Second)); got <= 0 || got > consumerInterval {
+		t.Errorf("figures wait for %s", got)
+	}
+	if got := writes(1000*time.Second, 1012*time.Second); got != consumerBurst {
+		t.Errorf("%d writes after a pause", got)
 	}
 }
 
@@ -116,7 +161,7 @@ func TestReportPacerHeld(t *testing.T) {
 		{Type: "Ready", Status: "True", Reason: "Coalescing"}, {Type: "Reconciling", Status: "True", Reason: "Coalescing"},
 	}
 	var p reportPacer
-	p.wrote(ring, now)
+	p.wrote(ring, ring.Status, now)
 	if p.wait(ring, next, now.Add(time.Millisecond)) == 0 {
 		t.Error("coalescing under a hold does not wait")
 	}

@@ -35,7 +35,8 @@ func CacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&discoveryv1.EndpointSlice{}: {Label: labels.NewSelector().Add(*ofService), Transform: slimSlice},
 		&corev1.Service{}:            {Transform: slimService},
-		PodMetadata():                {Transform: slimMetadata},
+		// The same for pods as metadata and as a whole: a kind can have one entry only.
+		PodMetadata(): {Transform: slimPods},
 	}
 }
 
@@ -120,15 +121,22 @@ func slimService(object any) (any, error) {
 // maxAnnotationBytes is how much of an annotation of a pod is kept: a weight is much shorter.
 const maxAnnotationBytes = 256
 
-func slimMetadata(object any) (any, error) {
-	if pod, ok := object.(*metav1.PartialObjectMetadata); ok {
-		slimMeta(pod)
-		for key, value := range pod.Annotations {
-			if len(value) > maxAnnotationBytes {
-				// Cut, so that it is still there, and no weight even where its first digits are one.
-				pod.Annotations[key] = strings.ToValidUTF8(value[:maxAnnotationBytes], "") + "…"
-			}
-		}
+func slimPods(object any) (any, error) {
+	switch pod := object.(type) {
+	case *corev1.Pod:
+		slimPod(pod)
+	case *metav1.PartialObjectMetadata:
+		slimMetadata(pod)
 	}
 	return object, nil
+}
+
+func slimMetadata(pod *metav1.PartialObjectMetadata) {
+	slimMeta(pod)
+	for key, value := range pod.Annotations {
+		if len(value) > maxAnnotationBytes {
+			// Cut, so that it is still there, and no weight even where its first digits are one.
+			pod.Annotations[key] = strings.ToValidUTF8(value[:maxAnnotationBytes], "") + "…"
+		}
+	}
 }

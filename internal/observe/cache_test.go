@@ -19,7 +19,7 @@ func TestSlimMetadata(t *testing.T) {
 		"split": strings.Repeat("x", 255) + "é",
 	}
 	pod.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
-	if _, err := slimMetadata(pod); err != nil {
+	if _, err := slimPods(pod); err != nil {
 		t.Fatal(err)
 	}
 	want := PodMetadata()

@@ -16,7 +16,7 @@ import (
 // conditionOrder is that in which the status lists them.
 var conditionOrder = []v1alpha1.ConditionType{
 	v1alpha1.ConditionReady, v1alpha1.ConditionBackendsResolved, v1alpha1.ConditionPublished, v1alpha1.ConditionHeld,
-	v1alpha1.ConditionMigrationRequired, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+	v1alpha1.ConditionMigrationRequired, v1alpha1.ConditionApplied, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 }
 
 // conditionSetter sets conditions of one status.
@@ -46,6 +46,7 @@ func setConditions(s *v1alpha1.HashRingStatus, r *v1alpha1.HashRing, d Decision,
 		c.set(v1alpha1.ConditionPublished, v.published, v.reason, v.message)
 	}
 	c.setCauses(d, d.decided(failure))
+	c.setApplied(s, r, d, failure)
 	// kstatus wants these two only while they hold.
 	for kind, holds := range map[v1alpha1.ConditionType]bool{v1alpha1.ConditionReconciling: v.reconciling, v1alpha1.ConditionStalled: v.stalled} {
 		if holds {

@@ -50,11 +50,19 @@ type Decision struct {
 	Restores bool
 	// LastGoodIntact says that the ring in status.active is in the cluster as it was published.
 	LastGoodIntact bool
+
+	consumers acknowledgement
 }
 
 // Decide plans the next step for a HashRing from its spec and status and what was seen of its sources and its publication.
 // Rings come from b, which is [Afresh] or remembers what that returned.
 func Decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) Decision {
+	d := decide(r, b, seen, now)
+	d.acknowledge(r, seen)
+	return d
+}
+
+func decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) Decision {
 	d := Decision{LastGoodIntact: lastGoodIntact(r, seen)}
 	desired := choose(&d, r, b, seen, now)
 	if desired == nil {

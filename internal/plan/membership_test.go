@@ -157,7 +157,7 @@ func TestFirstRing(t *testing.T) {
 	for _, condition := range c.ring.Status.Conditions {
 		all = append(all, condition.Type)
 	}
-	if diff := cmp.Diff([]string{"Ready", "BackendsResolved", "Published", "Held", "MigrationRequired"}, all); diff != "" {
+	if diff := cmp.Diff([]string{"Ready", "BackendsResolved", "Published", "Held", "MigrationRequired", "Applied"}, all); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }

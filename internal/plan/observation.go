@@ -69,6 +69,8 @@ type Observation struct {
 	LeaderEpoch int64
 	// Sources are what was seen of spec.backendsFrom, in the same order.
 	Sources []BackendSource
+	// Consumers are what is known of spec.consumers; nil where not all of them have been asked yet.
+	Consumers *Consumers
 	// PublishedAt is when this process published last; the zero time where it has not. The status can be behind.
 	PublishedAt time.Time
 }

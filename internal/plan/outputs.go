@@ -40,7 +40,8 @@ func RoutingName(ringName string) string { return ringName + "-routing" }
 // Publication is everything that is published for one ring.
 type Publication struct {
 	Numbers
-	// RoutingDigest is the digest of routing.json.
+	// File is routing.json, RoutingDigest its digest.
+	File          routing.File
 	RoutingDigest string
 	// ConfigMaps are in the order in which they are written: routing comes last, so that it never names a snapshot that is
 	// not there.
@@ -88,7 +89,7 @@ func Render(ref Ref, d *Desired, n Numbers) (*Publication, error) {
 	if err != nil {
 		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}
-	p := &Publication{Numbers: n, RoutingDigest: ring.Digest(text)}
+	p := &Publication{Numbers: n, File: file, RoutingDigest: ring.Digest(text)}
 	p.add(ref, routing.SlotB, d.Chunks, [][]byte{ring.EmptySlot()}, nil)
 	p.add(ref, routing.SlotA, d.Chunks, parts, map[string]string{
 		v1alpha1.AnnotationDigest:   d.Ring.Digest(),

@@ -138,7 +138,9 @@ func (c *cluster) edit(change func(*v1alpha1.HashRingSpec)) {
 }
 
 // quiet are the conditions that are always there and say that nothing is the matter.
-var quiet = []string{"BackendsResolved=True/Resolved", "Held=False/NotHeld", "MigrationRequired=False/NoCandidate"}
+var quiet = []string{
+	"BackendsResolved=True/Resolved", "Held=False/NotHeld", "MigrationRequired=False/NoCandidate", "Applied=Unknown/NoConsumersDeclared",
+}
 
 // conditions returns the conditions as "Type=Status/Reason", without the quiet ones.
 func (c *cluster) conditions() []string {

@@ -188,12 +188,14 @@ func fit(all []v1alpha1.Warning) []v1alpha1.Warning {
 }
 
 // truncate keeps a message within the schema's bound.
-func truncate(message string) string {
+func truncate(message string) string { return truncateTo(message, maxMessageBytes) }
+
+func truncateTo(message string, limit int) string {
 	const dots = "…"
-	if len(message) <= maxMessageBytes {
+	if len(message) <= limit {
 		return message
 	}
-	cut := maxMessageBytes - len(dots)
+	cut := limit - len(dots)
 	for cut > 0 && message[cut]&0xc0 == 0x80 { // Not within a character.
 		cut--
 	}

@@ -50,11 +50,11 @@ var (
 var descs = []*prometheus.Desc{
 	readyDesc, resolvedDesc, heldDesc, heldBackendsDesc, candidateDesc, candidateMovementDesc, pendingMovementDesc, movedDesc,
 	backendsDesc, pointsDesc, bytesDesc, budgetDesc, maxOverAverageDesc, variationDesc, warningsDesc, revisionDesc,
-	generationDesc, publishedDesc,
+	generationDesc, publishedDesc, consumersDesc, datacentersDesc,
 }
 
 func (m *Metrics) counters() []prometheus.Collector {
-	return append([]prometheus.Collector{m.publications, m.latency, m.movement, m.restores}, m.builds...)
+	return append([]prometheus.Collector{m.publications, m.latency, m.movement, m.restores, m.polls, m.pollSeconds, m.applied}, m.builds...)
 }
 
 // Describe sends the metrics that Collect can send.
@@ -87,6 +87,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		s.send(movedDesc, prometheus.CounterValue, moved[client.ObjectKeyFromObject(ring)])
 		s.conditions(ring)
 		s.published(ring.Status)
+		s.consumers(ring.Status.Consumers)
 	}
 }
 

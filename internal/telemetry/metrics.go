@@ -37,6 +37,9 @@ type Metrics struct {
 	latency      prometheus.Histogram
 	movement     prometheus.Histogram
 	restores     prometheus.Counter
+	polls        *prometheus.CounterVec
+	pollSeconds  prometheus.Histogram
+	applied      *prometheus.HistogramVec
 	builds       []prometheus.Collector
 
 	mu sync.Mutex
@@ -77,6 +80,7 @@ func New(reader client.Reader, rings *ringcache.Cache, registry prometheus.Regis
 			Help: "Published objects that somebody had edited or deleted and that were written again.",
 		}),
 	}
+	m.addConsumers()
 	counter := func(name, help string, read func() uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: help}, func() float64 { return float64(read()) })
 	}

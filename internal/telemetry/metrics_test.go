@@ -50,7 +50,11 @@ func fullRing(name string) v1alpha1.HashRing {
 			Snapshot:  &v1alpha1.SnapshotSize{Points: 1600, Bytes: 5840, BudgetUsed: "91%"},
 			Balance:   &v1alpha1.Balance{MaxOverAverage: "1.360", CoefficientOfVariation: "7.90%"},
 			Routing:   &v1alpha1.Routing{Generation: 41},
-			Warnings:  []v1alpha1.Warning{{}, {}},
+			Consumers: &v1alpha1.ConsumerStatus{
+				Total: 120, Current: 117, Stale: 3, Unreachable: 1, Mismatched: 1, Overridden: 1,
+				Datacenters: []v1alpha1.DatacenterConsumers{{Total: 20, Current: 20}, {Name: "lab01", Total: 100, Current: 97}},
+			},
+			Warnings: []v1alpha1.Warning{{}, {}},
 			Conditions: []metav1.Condition{
 				{Type: "Ready", Status: metav1.ConditionFalse, Reason: "SuddenLoss"},
 				{Type: "BackendsResolved", Status: metav1.ConditionTrue, Reason: "Resolved"},
@@ -95,6 +99,21 @@ func TestStatus(t *testing.T) {
 	}
 	if got := series(t, m, "backends"); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("backends: %q", got)
+	}
+	want = []string{
+		`{name="edge",namespace="cdn",state="current"} 117`, `{name="edge",namespace="cdn",state="mismatched"} 1`,
+		`{name="edge",namespace="cdn",state="overridden"} 1`, `{name="edge",namespace="cdn",state="stale"} 3`,
+		`{name="edge",namespace="cdn",state="unreachable"} 1`,
+	}
+	if got := series(t, m, "consumers"); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("consumers: %q", got)
+	}
+	want = []string{
+		`{datacenter="",name="edge",namespace="cdn",state="current"} 20`, `{datacenter="",name="edge",namespace="cdn",state="stale"} 0`,
+		`{datacenter="lab01",name="edge",namespace="cdn",state="current"} 97`, `{datacenter="lab01",name="edge",namespace="cdn",state="stale"} 3`,
+	}
+	if got := series(t, m, "datacenter_consumers"); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("datacenter_consumers: %q", got)
 	}
 	problems, err := testutil.CollectAndLint(m)
 	if err != nil || len(problems) > 0 {
@@ -144,8 +163,51 @@ func TestSeriesPerRing(t *testing.T) {
 	base := testutil.CollectAndCount(m)
 	for n := range 3 {
 		l.rings = append(l.rings, fullRing(fmt.Sprint("edge-", n)))
-		if got := testutil.CollectAndCount(m) - base; got != 22*(n+1) {
+		if got := testutil.CollectAndCount(m) - base; got != (27+2*2)*(n+1) {
 			t.Errorf("%d rings have %d series", n+1, got)
+		}
+	}
+}
+
+// TestDatacenters: of a ring with many, those with the most consumers have series.
+func TestDatacenters(t *testing.T) {
+	ring := fullRing("edge")
+	ring.Status.Consumers.Datacenters = nil
+	for n := range int32(100) {
+		ring.Status.Consumers.Datacenters = append(ring.Status.Consumers.Datacenters, v1alpha1.DatacenterConsumers{Name: fmt.Sprintf("dc%02d", n), Total: n + 1})
+	}
+	got := series(t, newMetrics(&lister{rings: []v1alpha1.HashRing{ring}}), "datacenter_consumers")
+	if len(got) != 2*64 || !strings.HasPrefix(got[0], `{datacenter="dc36"`) {
+		t.Errorf("%d series: %q", len(got), got)
+	}
+	if ring.Status.Consumers.Datacenters[0].Name != "dc00" {
+		t.Error("it changed the status")
+	}
+}
+
+// TestConsumersCounted: polls by their result, and latencies by whom they are of.
+func TestConsumersCounted(t *testing.T) {
+	m := newMetrics(&lister{})
+	m.ConsumerAsked(31250*time.Microsecond, "")
+	m.ConsumerAsked(2*time.Second, "timeout")
+	m.ConsumerAsked(0, "refused")
+	m.Applied(telemetry.AppliedOne, 37*time.Second)
+	m.Applied(telemetry.AppliedOne, -time.Second)
+	m.Applied(telemetry.AppliedAll, 90*time.Second)
+	want := []string{`{result="answered"} 1`, `{result="refused"} 1`, `{result="timeout"} 1`}
+	if got := series(t, m, "consumer_polls_total"); !slices.Equal(got, want) {
+		t.Errorf("consumer_polls_total: %q", got)
+	}
+	if got := series(t, m, "consumer_poll_seconds"); !slices.Contains(got, "_sum 2.03125") || !slices.Contains(got, "_count 3") {
+		t.Errorf("consumer_poll_seconds: %q", got)
+	}
+	latency := series(t, m, "applied_latency_seconds")
+	for _, line := range []string{
+		`_sum{consumers="one"} 37`, `_count{consumers="one"} 2`, `_bucket{consumers="one",le="30"} 1`, `_bucket{consumers="one",le="45"} 2`,
+		`_sum{consumers="all"} 90`, `_count{consumers="all"} 1`,
+	} {
+		if !slices.Contains(latency, line) {
+			t.Errorf("applied_latency_seconds has no %s: %q", line, latency)
 		}
 	}
 }
@@ -249,6 +311,8 @@ func TestNil(*testing.T) {
 	m.Failed(edge, began)
 	m.Settled(edge)
 	m.Restored(1)
+	m.ConsumerAsked(1, "")
+	m.Applied(telemetry.AppliedAll, 1)
 }
 
 // TestStart: they are served while Start runs, by one at a time.

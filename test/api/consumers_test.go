@@ -3,129 +3,142 @@
 package api_test
 
 import (
-	"context"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/internal/plan"
+	applyv1alpha1 "github.com/ringwright/ringwright/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
-// documents returns the objects of a sample, in a namespace.
-func documents(path, namespace string) []*unstructured.Unstructured {
-	GinkgoHelper()
-	text, err := os.ReadFile(path)
-	Expect(err).NotTo(HaveOccurred())
-	var objects []*unstructured.Unstructured
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		object := decode(document)
-		object.SetNamespace(namespace)
-		objects = append(objects, object)
-	}
-	return objects
+// consumers is a spec whose consumers have a selector and more fields.
+func consumers(fields string) string {
+	return "spec: {consumers: {selector: {matchLabels: {app: edge}}, " + fields + "}}"
 }
 
-// publishedNames returns the ConfigMaps of the HashRings among the samples.
-func publishedNames() map[string]bool {
-	GinkgoHelper()
-	paths, err := filepath.Glob(filepath.Join(samples, "hashring_*.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	names := map[string]bool{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		Expect(err).NotTo(HaveOccurred())
-		ring := &v1alpha1.HashRing{}
-		Expect(yaml.UnmarshalStrict(text, ring)).To(Succeed())
-		for _, name := range plan.Names(ring) {
-			names[name] = true
-		}
+// consumed is a spec whose consumers have this selector.
+func consumed(selector string) string { return "spec: {consumers: {selector: " + selector + "}}" }
+
+// manyExpressions are n requirements.
+func manyExpressions(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("{key: k%d, operator: Exists}", i)
 	}
-	return names
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
-var _ = Describe("The samples of consumers", func() {
-	var restricted string
+var _ = DescribeTable("A HashRing is accepted with", accepted,
+	Entry("consumers by labels", consumers("")),
+	Entry("consumers by expressions", consumed("{matchExpressions: [{key: app, operator: In, values: [edge, proxy]}]}")),
+	Entry("the largest selector of consumers", consumed("{matchLabels: "+manyLabels(32)+", matchExpressions: "+manyExpressions(32)+"}")),
+	Entry("an operator for consumers that there is not, which a condition reports", consumed("{matchExpressions: [{key: app, operator: Is}]}")),
+	Entry("port 1 of consumers", consumers("port: 1")),
+	Entry("port 65,535 of consumers", consumers("port: 65535")),
+	Entry("the shortest time-out", consumers("timeout: 100ms")),
+	Entry("the longest time-out", consumers("timeout: 10s")),
+	Entry("the longest time-out in parts", consumers("timeout: 9s1000ms")),
+)
 
-	BeforeEach(func(ctx SpecContext) {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "restricted-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-		}}
-		Expect(api.Create(ctx, ns)).To(Succeed())
-		restricted = ns.Name
-	})
+var _ = DescribeTable("A HashRing is refused with", refused,
+	Entry("consumers without a selector", "spec: {consumers: {port: 80}}",
+		"spec.consumers.selector: Required value"),
+	Entry("an empty selector of consumers", consumed("{}"),
+		"spec.consumers.selector: Required value", "must have matchLabels or matchExpressions; an empty one would select every pod of the namespace"),
+	Entry("a selector of consumers of empty lists", consumed("{matchLabels: {}, matchExpressions: []}"),
+		"spec.consumers.selector: Required value"),
+	Entry("33 labels of consumers", consumed("{matchLabels: "+manyLabels(33)+"}"),
+		"spec.consumers.selector", "selector must have at most 32 matchLabels and at most 32 matchExpressions"),
+	Entry("33 expressions of consumers", consumed("{matchExpressions: "+manyExpressions(33)+"}"),
+		"spec.consumers.selector", "selector must have at most 32 matchLabels and at most 32 matchExpressions"),
+	Entry("port 0 of consumers", consumers("port: 0"),
+		"spec.consumers.port", "should be greater than or equal to 1"),
+	Entry("port 65,536 of consumers", consumers("port: 65536"),
+		"spec.consumers.port", "should be less than or equal to 65535"),
+	Entry("a time-out of nothing", consumers("timeout: 0s"),
+		"spec.consumers.timeout", "timeout must be from 100ms to 10s; got 0s"),
+	Entry("a time-out below the limit", consumers("timeout: 99ms"),
+		"spec.consumers.timeout", "timeout must be from 100ms to 10s; got 0.099s"),
+	Entry("a time-out over the limit", consumers("timeout: 11s"),
+		"spec.consumers.timeout", "timeout must be from 100ms to 10s; got 11s"),
+	Entry("a time-out in days", consumers("timeout: 1d"),
+		"spec.consumers.timeout", "1d"),
+	Entry("another scheme", consumers("scheme: HTTPS"), ".spec.consumers.scheme: field not declared in schema"),
+)
 
-	It("run where nothing but restricted pods may", func(ctx SpecContext) {
-		paths, err := filepath.Glob(filepath.Join(samples, "consumer_*.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(len(paths)).To(BeNumerically(">=", 5))
-		for _, path := range append(paths, filepath.Join(samples, "agent_api_source.yaml")) {
-			By(filepath.Base(path))
-			for _, object := range documents(path, restricted) {
-				Expect(apply(ctx, object, client.DryRunAll)).To(Succeed())
-				Expect(apply(ctx, object)).To(Succeed())
-				if object.GetKind() == "Deployment" {
-					checkPod(ctx, object)
-				}
-			}
-		}
-	})
-
-	It("are held to that by the API server", func(ctx SpecContext) {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: restricted, Name: "privileged"},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: "c", Image: "i", SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
-			}}},
-		}
-		Expect(api.Create(ctx, pod)).To(MatchError(ContainSubstring(`violates PodSecurity "restricted:latest"`)))
+var _ = Describe("spec.consumers", func() {
+	It("has a port and a time-out by default, and is absent by default", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing("consumers", consumers("")))).To(Succeed())
+		Expect(cmp.Diff(&v1alpha1.Consumers{
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "edge"}},
+			Port:     v1alpha1.DefaultConsumerPort, Timeout: &metav1.Duration{Duration: 2 * time.Second},
+		}, get(ctx, "consumers").Spec.Consumers)).To(BeEmpty())
+		Expect(apply(ctx, hashRing("consumers", "{spec: {}}"))).To(Succeed())
+		Expect(get(ctx, "consumers").Spec.Consumers).To(BeNil())
 	})
 })
 
-// checkPod creates the pod of a Deployment, which nobody else does here: Pod Security looks at pods only. All ConfigMaps of a
-// ring are mounted as a whole, and none of them is optional.
-func checkPod(ctx context.Context, object *unstructured.Unstructured) {
-	GinkgoHelper()
-	deployment := &appsv1.Deployment{}
-	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment)).To(Succeed())
-	template := deployment.Spec.Template
-	Expect(template.Labels).To(Equal(deployment.Spec.Selector.MatchLabels))
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name = object.GetNamespace(), object.GetName()
-	Expect(api.Create(ctx, pod)).To(Succeed())
-
-	names := publishedNames()
-	for _, volume := range pod.Spec.Volumes {
-		if volume.Projected == nil {
-			continue
-		}
-		for _, source := range volume.Projected.Sources {
-			if source.ConfigMap != nil { // The API server adds others.
-				Expect(names).To(HaveKey(source.ConfigMap.Name))
-				Expect(source.ConfigMap.Optional).To(BeNil())
-			}
-		}
-	}
-	for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-		Expect(*container.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
-		Expect(container.Resources.Limits).To(HaveKey(corev1.ResourceMemory))
-		for _, mount := range container.VolumeMounts {
-			Expect(mount.SubPath + mount.SubPathExpr).To(BeEmpty())
-		}
-	}
-	for _, container := range pod.Spec.InitContainers {
-		Expect(container.RestartPolicy).To(Equal(ptr.To(corev1.ContainerRestartPolicyAlways)))
-		Expect(container.StartupProbe).NotTo(BeNil())
-	}
+// fullConsumers is a status.consumers with every field set.
+func fullConsumers() *applyv1alpha1.ConsumerStatusApplyConfiguration {
+	return applyv1alpha1.ConsumerStatus().WithGeneration(41).WithTotal(120).WithCurrent(119).WithStale(1).
+		WithUnreachable(1).WithMismatched(1).WithOverridden(1).
+		WithStalePods(applyv1alpha1.StalePod().WithName("edge-7").WithDatacenter("lab01").WithReason(v1alpha1.StaleLoadError).
+			WithGeneration(40).WithMessage("digest: it is another")).
+		WithDatacenters(
+			applyv1alpha1.DatacenterConsumers().WithTotal(20).WithCurrent(20).WithStable(20),
+			applyv1alpha1.DatacenterConsumers().WithName("lab01").WithTotal(100).WithCurrent(99).WithStable(100).WithCandidate(98))
 }
+
+var _ = Describe("status.consumers", func() {
+	write := func(ctx SpecContext, status *applyv1alpha1.ConsumerStatusApplyConfiguration) error {
+		GinkgoHelper()
+		Expect(apply(ctx, hashRing("consumed", "{spec: {}}"))).To(Succeed())
+		ring := applyv1alpha1.HashRing("consumed", namespace).WithStatus(applyv1alpha1.HashRingStatus().WithConsumers(status))
+		return api.Status().Apply(ctx, ring, client.FieldOwner(v1alpha1.FieldManager))
+	}
+
+	It("keeps every field as it was written", func(ctx SpecContext) {
+		Expect(write(ctx, fullConsumers())).To(Succeed())
+		Expect(cmp.Diff(&v1alpha1.ConsumerStatus{
+			Generation: 41, Total: 120, Current: 119, Stale: 1, Unreachable: 1, Mismatched: 1, Overridden: 1,
+			StalePods: []v1alpha1.StalePod{{
+				Name: "edge-7", Datacenter: "lab01", Reason: v1alpha1.StaleLoadError, Generation: 40, Message: "digest: it is another",
+			}},
+			Datacenters: []v1alpha1.DatacenterConsumers{
+				{Total: 20, Current: 20, Stable: 20}, {Name: "lab01", Total: 100, Current: 99, Stable: 100, Candidate: 98},
+			},
+		}, get(ctx, "consumed").Status.Consumers)).To(BeEmpty())
+	})
+
+	It("has room for 10 stale pods and 1,024 datacenters, with the longest texts", func(ctx SpecContext) {
+		status := fullConsumers()
+		status.StalePods, status.Datacenters = nil, nil
+		for range 10 {
+			status.WithStalePods(applyv1alpha1.StalePod().WithName(long(253)).WithDatacenter(long(63)).
+				WithReason(v1alpha1.StaleUnreachable).WithMessage(long(256)))
+		}
+		for i := range 1024 {
+			status.WithDatacenters(applyv1alpha1.DatacenterConsumers().WithName(fmt.Sprintf("%s%04d", long(59), i)).WithTotal(1).WithCurrent(1).WithStable(1))
+		}
+		Expect(write(ctx, status)).To(Succeed())
+		Expect(write(ctx, status.WithStalePods(applyv1alpha1.StalePod().WithName("a").WithReason(v1alpha1.StaleNotReady)))).
+			To(MatchError(ContainSubstring("status.consumers.stalePods: Too many: 11: must have at most 10 items")))
+		status.StalePods = nil
+		Expect(write(ctx, status.WithDatacenters(applyv1alpha1.DatacenterConsumers().WithTotal(1).WithCurrent(1).WithStable(1)))).
+			To(MatchError(ContainSubstring("status.consumers.datacenters: Too many: 1025: must have at most 1024 items")))
+	})
+
+	It("refuses a reason that there is not, and texts that are too long", func(ctx SpecContext) {
+		pod := applyv1alpha1.StalePod().WithName("a").WithReason("Asleep")
+		status := fullConsumers().WithStalePods(pod)
+		Expect(write(ctx, status)).To(MatchError(ContainSubstring(`status.consumers.stalePods[1].reason: Unsupported value: "Asleep"`)))
+		status.StalePods[1].WithReason(v1alpha1.StaleNotReady).WithMessage(long(257))
+		Expect(write(ctx, status)).To(MatchError(ContainSubstring("status.consumers.stalePods[1].message: Too long: may not be more than 256")))
+	})
+})

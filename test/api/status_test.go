@@ -59,6 +59,7 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%").
 			WithWorstView(applyv1alpha1.ViewBalance().WithFeatures("eu", "ssd").WithMaxOverAverage("1.005"))).
 		WithRouting(applyv1alpha1.Routing().WithGeneration(7).WithDigest(digest)).
+		WithConsumers(fullConsumers()).
 		WithWarnings(applyv1alpha1.Warning().WithReason(v1alpha1.WarningTieOrderBias).WithMessage("for the test"),
 			applyv1alpha1.Warning().WithReason(v1alpha1.WarningImbalanceOverLimit).WithMessage("for the test"),
 			applyv1alpha1.Warning().WithReason(v1alpha1.WarningFieldWithoutEffect).WithMessage("for the test")).
@@ -81,7 +82,7 @@ spec:
 		Expect(narrow).To(HaveExactElements("Name=columns", "Algorithm=V2", "Placed=2", "Total=2", "Points=320",
 			"Max/Avg=1.004", "Revision=3", "Ready=True", "Reason=RingPublished", HavePrefix("Age=")))
 		Expect(wide).To(HaveExactElements(HavePrefix("Digest=sha256:e3b0"), HavePrefix("Candidate=sha256:5fec"), "Movement=7.31%",
-			"Identity=Address"))
+			"Consumers=120", "Current=119", "Identity=Address"))
 	})
 
 	It("keeps every field of candidate, pending, hold and members as it was written", func(ctx SpecContext) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -146,5 +148,39 @@ func publishedStates(t *testing.T) []state {
 		list = append(list, decided(t, "published in spite of "+string(reason), d, nil).
 			as(v1alpha1.ReasonRingPublished, "Healthy", current, "RingPublished: "))
 	}
-	return list
+	return append(list, readStates(t)...)
+}
+
+// readStates are those of rings that are published, whatever their readers have: they may take their time, and Argo CD must not
+// wait for them, nor call a ring bad that is good.
+func readStates(t *testing.T) []state {
+	t.Helper()
+	reading := func(name string, known *plan.Consumers, applied v1alpha1.ConditionReason) state {
+		t.Helper()
+		ring := newRing()
+		ring.Spec.Consumers = &v1alpha1.Consumers{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "edge"}}}
+		now := time.Unix(1_800_000_000, 0)
+		ring.Status = plan.Status(ring, plan.Decide(ring, plan.Afresh{}, plan.Observation{Consumers: known}, now), nil, now)
+		condition := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionApplied))
+		if got := reasonOf(condition); got != applied {
+			t.Fatalf("%s: Applied has reason %q, want %q", name, got, applied)
+		}
+		return state{name: name, ring: ring}.as(v1alpha1.ReasonRingPublished, "Healthy", "Current", "RingPublished: revision 1 is published in slot a")
+	}
+	d := published(t)
+	has := plan.Answer{Ready: true, Asked: plan.AskedBy(d.Publication.File)}
+	other := has
+	other.Stable = "sha256:00"
+	consumers := func(said plan.Answer) *plan.Consumers {
+		return &plan.Consumers{List: []plan.Consumer{{Pod: "edge-1", Said: &said}}}
+	}
+	return []state{
+		reading("its readers were not asked yet", nil, v1alpha1.ReasonWaitingForConsumers),
+		reading("a reader lags", consumers(plan.Answer{}), v1alpha1.ReasonWaitingForConsumers),
+		reading("a reader is away", &plan.Consumers{List: []plan.Consumer{{Pod: "edge-1", Failure: "no answer"}}}, v1alpha1.ReasonWaitingForConsumers),
+		reading("a reader has another snapshot", consumers(other), v1alpha1.ReasonDigestMismatch),
+		reading("its readers have it", consumers(has), v1alpha1.ReasonAllConsumersCurrent),
+		reading("nobody reads it", &plan.Consumers{}, v1alpha1.ReasonNoConsumersFound),
+		reading("its selector of readers is none", &plan.Consumers{Invalid: "no"}, v1alpha1.ReasonInvalidSelector),
+	}
 }

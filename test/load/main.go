@@ -6,6 +6,7 @@
 //   - steady state: what the operator writes while nothing changes;
 //   - churn: how long a change of one backend takes to reach the routing ConfigMap, which a watch sees, beyond
 //     spec.publication.minInterval;
+//   - consumers: how long it takes to ask the pods that read a HashRing, and what it costs;
 //   - restart: how long the operator takes until it has looked at every ring again, and what it writes meanwhile;
 //   - memory: the peak of the operator's resident set, as the kernel counts it.
 //
@@ -39,8 +40,8 @@ const (
 
 // options are what the flags set.
 type options struct {
-	rings, backends, seconds, rate int
-	source, timed                  string
+	rings, backends, seconds, rate, consumers int
+	source, timed                             string
 }
 
 func main() {
@@ -70,6 +71,7 @@ func parse(args []string) (options, error) {
 	set.StringVar(&o.source, "source", sourceStatic, "where they come from: static, spec.backends; slices, EndpointSlices of a Service")
 	set.IntVar(&o.seconds, "seconds", 60, "how long steady state and churn take each, 1 to 3600")
 	set.IntVar(&o.rate, "rate", 10, "how many backends change in a second of churn, 1 to 1000; a ring whose last change is still on its way is passed over")
+	set.IntVar(&o.consumers, "consumers", 5000, "how many pods read one further HashRing, 0 to 10000")
 	set.StringVar(&o.timed, "timed", "fail", "what a figure that depends on the machine does when it is short: fail, or report")
 	if err := set.Parse(args); err != nil {
 		return o, err
@@ -79,6 +81,7 @@ func parse(args []string) (options, error) {
 		value, least, most int
 	}{
 		{"rings", o.rings, 1, 10_000}, {"backends", o.backends, 2, 1000}, {"seconds", o.seconds, 1, 3600}, {"rate", o.rate, 1, 1000},
+		{"consumers", o.consumers, 0, 10_000},
 	} {
 		if bound.value < bound.least || bound.value > bound.most {
 			return o, fmt.Errorf("-%s: %d is not within %d to %d", bound.name, bound.value, bound.least, bound.most)
@@ -111,7 +114,7 @@ func run(ctx context.Context, o options) (results []result, err error) {
 		err = os.RemoveAll(dir)
 	}()
 	for _, step := range []func(context.Context) error{
-		l.build, l.startControlPlane, l.startWatch, l.startOperator, l.publishAll, l.steady, l.churn, l.flood, l.restart, l.memory,
+		l.build, l.startControlPlane, l.startWatch, l.startOperator, l.publishAll, l.steady, l.churn, l.flood, l.acknowledge, l.restart, l.memory,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -127,6 +130,8 @@ type load struct {
 	cluster   *cluster
 	watch     *watch
 	operator  *operator
+	// stopReaders ends what answers for consumers; nil where there are none.
+	stopReaders func()
 	// peak is the most memory that an operator which has ended took.
 	peak    int64
 	results []result
@@ -141,6 +146,9 @@ func (l *load) stop() error {
 	var errs []error
 	if l.operator != nil {
 		errs = append(errs, l.operator.stop())
+	}
+	if l.stopReaders != nil {
+		l.stopReaders()
 	}
 	if l.watch != nil {
 		l.watch.stop()

@@ -75,6 +75,7 @@ func TestParse(t *testing.T) {
 		"-backends=1001": "-backends: 1001 is not within 2 to 1000",
 		"-seconds=0":     "-seconds: 0 is not within 1 to 3600",
 		"-rate=1001":     "-rate: 1001 is not within 1 to 1000",
+		"-consumers=-1":  "-consumers: -1 is not within 0 to 10000",
 		"-source=pods":   `-source: "pods" is not static or slices`,
 		"-timed=no":      `-timed: "no" is not fail or report`,
 		"more":           `unexpected argument "more"`,

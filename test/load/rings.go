@@ -61,13 +61,18 @@ func (l *load) objects(ring int) []client.Object {
 			Membership: v1alpha1.Membership{LeaveDelay: &metav1.Duration{}},
 		}}}
 	}
-	r := &v1alpha1.HashRing{ObjectMeta: meta}
+	return []client.Object{&v1alpha1.HashRing{ObjectMeta: meta, Spec: v1alpha1.HashRingSpec{Backends: l.static(ring)}}}
+}
+
+// static returns the backends of a ring that has them in its spec.
+func (l *load) static(ring int) []v1alpha1.Backend {
+	var list []v1alpha1.Backend
 	for backend := range l.backends {
-		r.Spec.Backends = append(r.Spec.Backends, v1alpha1.Backend{
+		list = append(list, v1alpha1.Backend{
 			Name: fmt.Sprintf("backend-%d", backend), Address: l.address(ring, backend), Port: ptr.To[int32](port), Weight: ptr.To[int32](1),
 		})
 	}
-	return []client.Object{r}
+	return list
 }
 
 func (l *load) service(meta metav1.ObjectMeta) *corev1.Service {

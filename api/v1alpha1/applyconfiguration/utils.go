@@ -34,6 +34,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BalanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CandidateRing"):
 		return &apiv1alpha1.CandidateRingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Consumers"):
+		return &apiv1alpha1.ConsumersApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConsumerStatus"):
+		return &apiv1alpha1.ConsumerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DatacenterConsumers"):
+		return &apiv1alpha1.DatacenterConsumersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Deletion"):
 		return &apiv1alpha1.DeletionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Feature"):
@@ -60,6 +66,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServicePortApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotSize"):
 		return &apiv1alpha1.SnapshotSizeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StalePod"):
+		return &apiv1alpha1.StalePodApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ViewBalance"):
 		return &apiv1alpha1.ViewBalanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Warning"):

@@ -206,6 +206,74 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ConsumerStatus
+  map:
+    fields:
+    - name: current
+      type:
+        scalar: numeric
+    - name: datacenters
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.DatacenterConsumers
+          elementRelationship: atomic
+    - name: generation
+      type:
+        scalar: numeric
+    - name: mismatched
+      type:
+        scalar: numeric
+    - name: overridden
+      type:
+        scalar: numeric
+    - name: stale
+      type:
+        scalar: numeric
+    - name: stalePods
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.StalePod
+          elementRelationship: atomic
+    - name: total
+      type:
+        scalar: numeric
+    - name: unreachable
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.Consumers
+  map:
+    fields:
+    - name: port
+      type:
+        scalar: numeric
+      default: 9465
+    - name: selector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 2s
+- name: com.github.ringwright.ringwright.api.v1alpha1.DatacenterConsumers
+  map:
+    fields:
+    - name: candidate
+      type:
+        scalar: numeric
+    - name: current
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: stable
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.Deletion
   map:
     fields:
@@ -266,6 +334,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.ChangePolicy
       default: Migrate
+    - name: consumers
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Consumers
     - name: deletion
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Deletion
@@ -329,6 +400,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: consumers
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConsumerStatus
     - name: hold
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Hold
@@ -487,6 +561,26 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.SourceIdentity
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StalePod
+  map:
+    fields:
+    - name: datacenter
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
+- name: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.View
   list:

@@ -50,6 +50,9 @@ type HashRingSpecApplyConfiguration struct {
 	// spec says, and stays until the field is taken away. It goes past every delay, hold and limit. A revision that is no
 	// longer kept is refused. Absent, nothing is pinned.
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
+	// consumers are the pods that read the ring. The operator asks them what they have and tells it in status.consumers and
+	// condition Applied. Absent, nobody is asked. It has no effect on placement, nor on what is published.
+	Consumers *ConsumersApplyConfiguration `json:"consumers,omitempty"`
 	// historyLimit is how many revisions are kept beside the published one, 1 to 100, default 10. A pinned revision is kept in
 	// any case. It has no effect on placement.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
@@ -159,6 +162,14 @@ func (b *HashRingSpecApplyConfiguration) WithChangePolicy(value apiv1alpha1.Chan
 // If called multiple times, the PinnedRevision field is set to the value of the last call.
 func (b *HashRingSpecApplyConfiguration) WithPinnedRevision(value int64) *HashRingSpecApplyConfiguration {
 	b.PinnedRevision = &value
+	return b
+}
+
+// WithConsumers sets the Consumers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Consumers field is set to the value of the last call.
+func (b *HashRingSpecApplyConfiguration) WithConsumers(value *ConsumersApplyConfiguration) *HashRingSpecApplyConfiguration {
+	b.Consumers = value
 	return b
 }
 

@@ -35,10 +35,13 @@ type HashRingStatusApplyConfiguration struct {
 	Balance *BalanceApplyConfiguration `json:"balance,omitempty"`
 	// routing is the state of the routing file.
 	Routing *RoutingApplyConfiguration `json:"routing,omitempty"`
+	// consumers says what the pods that spec.consumers selects have of what is published; absent where spec has none, and until
+	// all of them have been asked for the first time.
+	Consumers *ConsumerStatusApplyConfiguration `json:"consumers,omitempty"`
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	Warnings []WarningApplyConfiguration `json:"warnings,omitempty"`
-	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held and MigrationRequired always, Reconciling
-	// and Stalled while they hold.
+	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held, MigrationRequired and Applied always,
+	// Reconciling and Stalled while they hold.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -130,6 +133,14 @@ func (b *HashRingStatusApplyConfiguration) WithBalance(value *BalanceApplyConfig
 // If called multiple times, the Routing field is set to the value of the last call.
 func (b *HashRingStatusApplyConfiguration) WithRouting(value *RoutingApplyConfiguration) *HashRingStatusApplyConfiguration {
 	b.Routing = value
+	return b
+}
+
+// WithConsumers sets the Consumers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Consumers field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithConsumers(value *ConsumerStatusApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.Consumers = value
 	return b
 }
 

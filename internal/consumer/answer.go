@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package consumer
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/ringwright/ringwright/internal/agentapi"
+	"github.com/ringwright/ringwright/internal/plan"
+)
+
+// The limits of what is kept of an answer, in bytes.
+const (
+	maxRingBytes    = 127 // Namespace and name.
+	maxUIDBytes     = 64
+	maxDigestBytes  = 71
+	maxMessageBytes = 256
+)
+
+// status is the part of [agentapi.Status] that is read. It has no lists, so that an answer cannot become larger than it is.
+type status struct {
+	Ready      bool   `json:"ready"`
+	Datacenter string `json:"datacenter"`
+	*agentapi.Routing
+	Forced    string `json:"forced"`
+	LastError *struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+		Current bool   `json:"current"`
+	} `json:"lastError"`
+}
+
+// parse reads an answer. What it keeps has a limit; an answer that goes beyond is none of an agent.
+func parse(body []byte) (plan.Answer, error) {
+	var s status
+	if err := json.Unmarshal(body, &s); err != nil {
+		return plan.Answer{}, failf(failedContent, "its answer is not the status of an agent")
+	}
+	a := plan.Answer{Datacenter: s.Datacenter, Forced: s.Forced}
+	if len(validation.IsValidLabelValue(s.Datacenter)) > 0 {
+		return plan.Answer{}, failf(failedContent, "it gives a datacenter that is not the value of a label")
+	}
+	if s.Forced != "" && s.Forced != "stable" && s.Forced != "candidate" {
+		return plan.Answer{}, failf(failedContent, "it was told to use a ring that is neither stable nor candidate")
+	}
+	if r := s.Routing; r != nil && s.Ready {
+		a.Ready = true
+		a.Asked = plan.Asked{Ring: r.Ring, UID: r.UID, Generation: r.Generation, LeaderEpoch: r.LeaderEpoch, Stable: r.Stable.Digest}
+		if r.Candidate != nil {
+			a.Candidate = r.Candidate.Digest
+		}
+	}
+	for _, field := range []struct {
+		name, value string
+		limit       int
+	}{
+		{"ring", a.Ring, maxRingBytes}, {"uid", a.UID, maxUIDBytes}, {"stable.digest", a.Stable, maxDigestBytes}, {"candidate.digest", a.Candidate, maxDigestBytes},
+	} {
+		if len(field.value) > field.limit || field.value != printable(field.value) {
+			return plan.Answer{}, failf(failedContent, "its %s is not printable text of at most %d bytes", field.name, field.limit)
+		}
+	}
+	if a.Generation < 0 || a.LeaderEpoch < 0 {
+		return plan.Answer{}, failf(failedContent, "its generation or leader epoch is below 0")
+	}
+	if e := s.LastError; e != nil && e.Current {
+		a.LoadError = cut(printable(e.Reason+": "+e.Message), maxMessageBytes)
+	}
+	return a, nil
+}
+
+// printable replaces what could hide or break text.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// cut shortens text to a limit of bytes, in a copy that does not keep the rest in memory.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.Clone(strings.ToValidUTF8(text[:limit], ""))
+}
