@@ -92,7 +92,13 @@ impl Directory {
         Ok(Arc::new(State::new(routing, source, stable, candidate, &self.datacenter)))
     }
 
-    fn ring(&self, moment: &Moment, reference: &Reference, routing: &Routing, previous: Option<&Arc<State>>) -> Result<LoadedRing, Error> {
+    fn ring(
+        &self,
+        moment: &Moment,
+        reference: &Reference,
+        routing: &Routing,
+        previous: Option<&Arc<State>>,
+    ) -> Result<LoadedRing, Error> {
         let loaded = previous.and_then(|previous| previous.find(reference));
         let snapshot = match loaded {
             Some(loaded) => loaded,

@@ -58,9 +58,7 @@ impl Identity {
         match self {
             Identity::Address => parse_address(text),
             Identity::Nginx => parse_nginx(text),
-            Identity::Name if is_name(text) => {
-                Ok(Parsed { host: text, port: None, order: (0, NO_ADDRESS, text, 0, b"") })
-            }
+            Identity::Name if is_name(text) => Ok(Parsed { host: text, port: None, order: (0, NO_ADDRESS, text, 0, b"") }),
             Identity::Name => Err("a name has 1 to 253 bytes, each 0x21 to 0x7e"),
         }
     }
@@ -87,11 +85,8 @@ fn parse_nginx(text: &[u8]) -> Result<Parsed<'_>, &'static str> {
         return Err("a host has 1 to 253 bytes, each 0x21 to 0x7e");
     }
     let number = port.map_or(Ok(0), parse_port)?;
-    let parsed = |class, address, name| Parsed {
-        host,
-        port: Some(port.unwrap_or(b"")),
-        order: (class, address, name, number, text),
-    };
+    let parsed =
+        |class, address, name| Parsed { host, port: Some(port.unwrap_or(b"")), order: (class, address, name, number, text) };
     if host[0] == b'[' {
         let address = without_brackets(host).and_then(ipv6).ok_or("not an IPv6 address in brackets")?;
         return Ok(parsed(6, address.octets(), b""));
@@ -166,8 +161,18 @@ mod tests {
     #[test]
     fn canonical_addresses() {
         for text in [
-            "::", "::1", "1::", "2001:db8::1", "::ffff:10.0.0.1", "::a00:1", "1:0:2::3", "0:1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:0:8",
-            "1::2:0:0:3", "::ffff:0:a00:1",
+            "::",
+            "::1",
+            "1::",
+            "2001:db8::1",
+            "::ffff:10.0.0.1",
+            "::a00:1",
+            "1:0:2::3",
+            "0:1::",
+            "1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:0:8",
+            "1::2:0:0:3",
+            "::ffff:0:a00:1",
         ] {
             let text = text.as_bytes();
             assert_eq!(canonical(&ipv6(text).unwrap()).as_bytes(), text);

@@ -21,7 +21,8 @@ pub(crate) fn parse(data: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(data).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
     let mut parser = Parser { text, at: 0 };
     let value = parser.value(0);
-    let value = value.and_then(|value| if parser.peek().is_none() { Ok(value) } else { Err("something stands behind the value") });
+    let value =
+        value.and_then(|value| if parser.peek().is_none() { Ok(value) } else { Err("something stands behind the value") });
     value.map_err(|reason| format!("not the JSON of routing at byte {}: {reason}", parser.at))
 }
 
@@ -216,9 +217,33 @@ mod tests {
     fn refuses() {
         let deep = "[".repeat(100_000);
         for document in [
-            "", "nul", "[1,]", "[1", "{\"a\"}", "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
-            "01", "1.0", "1e3", "-", "+1", "9223372036854775808", "1 2", "\"a", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"",
-            "\"\\udc00\"", "\"\u{1}\"", "\"\\", "\u{feff}{}", &deep,
+            "",
+            "nul",
+            "[1,]",
+            "[1",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "{\"a\":1 \"b\":2}",
+            "{\"a\":1,\"a\":2}",
+            "{\"a\":1,\"\\u0061\":2}",
+            "01",
+            "1.0",
+            "1e3",
+            "-",
+            "+1",
+            "9223372036854775808",
+            "1 2",
+            "\"a",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\\ud800\\u0041\"",
+            "\"\\udc00\"",
+            "\"\u{1}\"",
+            "\"\\",
+            "\u{feff}{}",
+            &deep,
         ] {
             assert!(parse(document.as_bytes()).is_err(), "{:.40}", document);
         }

@@ -102,7 +102,13 @@ fn check_end(packed: &Packed<'_>, section: &Range<usize>) -> Result<(), Error> {
 }
 
 /// Checks that entries ascend, name backends, and are as many for each as its weight gives it.
-fn check_entries(packed: &Packed<'_>, section: &Range<usize>, header: &Header, starts: &[u32], totals: &[u64]) -> Result<(), Error> {
+fn check_entries(
+    packed: &Packed<'_>,
+    section: &Range<usize>,
+    header: &Header,
+    starts: &[u32],
+    totals: &[u64],
+) -> Result<(), Error> {
     let geometry = packed.geometry;
     let mut found = vec![0u64; header.backends];
     for bucket in 0..1u32 << geometry.bucket_bits {
@@ -135,7 +141,13 @@ fn check_entries(packed: &Packed<'_>, section: &Range<usize>, header: &Header, s
 }
 
 /// Places the points of a snapshot that has none, checks that they are those of section 5, and returns them as section 4.
-pub(crate) fn place(data: &[u8], section: &Range<usize>, header: &Header, starts: &[u32], totals: &[u64]) -> Result<Vec<u8>, Error> {
+pub(crate) fn place(
+    data: &[u8],
+    section: &Range<usize>,
+    header: &Header,
+    starts: &[u32],
+    totals: &[u64],
+) -> Result<Vec<u8>, Error> {
     if section.len() != 32 {
         return Err(Error::format("fingerprint", section.start, format!("{} bytes, not 32", section.len())));
     }

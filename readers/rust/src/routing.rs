@@ -244,7 +244,10 @@ fn split(mut fields: Object) -> Result<Split, Error> {
     let mut basis_points = HashMap::new();
     for (name, value) in &points.fields {
         if !(1..=MAX_DATACENTER_BYTES).contains(&name.len()) {
-            return Err(Error::routing(points.path_of(name), format!("the name does not have 1 to {MAX_DATACENTER_BYTES} bytes")));
+            return Err(Error::routing(
+                points.path_of(name),
+                format!("the name does not have 1 to {MAX_DATACENTER_BYTES} bytes"),
+            ));
         }
         basis_points.insert(name.clone(), number(points.path_of(name), value, 0, u64::from(BUCKETS))? as u32);
     }

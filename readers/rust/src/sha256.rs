@@ -19,9 +19,7 @@ const BLOCK: usize = 64;
 
 /// Returns the SHA-256 of data.
 pub(crate) fn sha256(data: &[u8]) -> [u8; 32] {
-    let mut state = [
-        0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-    ];
+    let mut state = [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
     let mut blocks = data.chunks_exact(BLOCK);
     for block in &mut blocks {
         compress(&mut state, block);

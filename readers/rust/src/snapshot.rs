@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::identity::Identity;
 use crate::layout::{self, Header, Version};
 use crate::packed::{Geometry, Packed};
+use crate::points;
 use crate::ring::Ring;
 use crate::sha256::sha256;
 use crate::tables::{self, Backends, Feature, FIXED_POINT};
 use crate::views::{self, View};
-use crate::points;
 
 /// Up to how many points [`Snapshot::open`] builds for a snapshot that has none.
 pub const MAX_RECIPE_POINTS: u32 = 64 << 20;

@@ -156,7 +156,14 @@ impl State {
         Ok(self.decisions(Role::Stable, &self.stable, &ring, at, n))
     }
 
-    fn decisions<'a>(&'a self, role: Role, loaded: &'a LoadedRing, ring: &Ring<'_>, position: u32, n: usize) -> Vec<Decision<'a>> {
+    fn decisions<'a>(
+        &'a self,
+        role: Role,
+        loaded: &'a LoadedRing,
+        ring: &Ring<'_>,
+        position: u32,
+        n: usize,
+    ) -> Vec<Decision<'a>> {
         let decide = |number| {
             let backend = loaded.snapshot.backend(number);
             let own = if loaded.snapshot.identity() == Identity::Name { "" } else { backend.identity };
