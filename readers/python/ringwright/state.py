@@ -18,6 +18,7 @@ class Decision(NamedTuple):
     """A backend that is to take a key, and the ring that said so.
 
     `address` is where to connect: what routing.json gives, else the identity where that is an address, else empty.
+    `failover` says that the owner of the key was passed over, because it is down and others are not.
     """
 
     identity: str
@@ -28,6 +29,7 @@ class Decision(NamedTuple):
     revision: int
     digest: str
     generation: int
+    failover: bool
 
 
 class LoadedRing:
@@ -46,18 +48,22 @@ class LoadedRing:
         except UnknownFeatureError:
             return False
 
-    def owners(self, at: int, features: Sequence[str], n: int) -> list[int]:
-        """Return the owner of a position and those that follow. Those that are down are passed over, unless all are."""
+    def owners(self, at: int, features: Sequence[str], n: int) -> tuple[list[int], bool]:
+        """Return the owner of a position and those that follow, and whether the owner was passed over.
+
+        Those that are down are passed over, unless all are.
+        """
         ring = self.snapshot.ring(features)
-        found: list[int] = []
+        first, found = None, []
         for owner in ring.successors(at):
+            first = owner if first is None else first
             if owner not in self._down:
                 found.append(owner)
                 if len(found) == n:
-                    return found
+                    break
         if found:
-            return found
-        return [owner for owner, _ in zip(ring.successors(at), range(n))]
+            return found, first != found[0]
+        return [owner for owner, _ in zip(ring.successors(at), range(n))], False
 
 
 class State:
@@ -93,11 +99,12 @@ class State:
         loaded, role = self.stable, STABLE
         if self.candidate and bucket(at, self.seed) < self.basis_points and self.candidate.answers(wanted):
             loaded, role = self.candidate, CANDIDATE
-        return [self._decision(loaded, role, owner) for owner in loaded.owners(at, wanted, n)]
+        owners, failover = loaded.owners(at, wanted, n)
+        return [self._decision(loaded, role, owner, failover) for owner in owners]
 
-    def _decision(self, loaded: LoadedRing, role: str, number: int) -> Decision:
+    def _decision(self, loaded: LoadedRing, role: str, number: int, failover: bool) -> Decision:
         snapshot, reference = loaded.snapshot, loaded.reference
         identity, weight, zone = snapshot.backends[number]
         own = identity if snapshot.identity != NAME else ""
         address = self._addresses.get(identity, own)
-        return Decision(identity, address, zone, weight, role, reference.revision, reference.digest, self.generation)
+        return Decision(identity, address, zone, weight, role, reference.revision, reference.digest, self.generation, failover)

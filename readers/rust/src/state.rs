@@ -32,6 +32,8 @@ pub struct Decision<'a> {
     pub reference: &'a Reference,
     /// The generation of `routing.json`.
     pub generation: u64,
+    /// The owner of the key was passed over, because it is down and others are not.
+    pub failover: bool,
 }
 
 /// A snapshot with what `routing.json` says of it.
@@ -70,14 +72,17 @@ impl LoadedRing {
         !self.down.is_empty() && has_bit(&self.down, backend)
     }
 
-    /// Returns the owner of a position and those that follow. Those that are down are passed over, unless all are.
-    fn owners(&self, ring: &Ring<'_>, position: u32, n: usize) -> Vec<usize> {
+    /// Returns the owner of a position and those that follow, and whether the owner was passed over. Those that are down are
+    /// passed over, unless all are.
+    fn owners(&self, ring: &Ring<'_>, position: u32, n: usize) -> (Vec<usize>, bool) {
+        if self.down.is_empty() {
+            return (ring.owners(position, n, |_| false), false);
+        }
         let up = ring.owners(position, n, |backend| self.is_down(backend));
         if up.is_empty() {
-            ring.owners(position, n, |_| false)
-        } else {
-            up
+            return (ring.owners(position, n, |_| false), false);
         }
+        (up, ring.owner(position).map_or(false, |owner| self.is_down(owner)))
     }
 }
 
@@ -164,12 +169,13 @@ impl State {
         position: u32,
         n: usize,
     ) -> Vec<Decision<'a>> {
+        let (owners, failover) = loaded.owners(ring, position, n);
         let decide = |number| {
             let backend = loaded.snapshot.backend(number);
             let own = if loaded.snapshot.identity() == Identity::Name { "" } else { backend.identity };
             let address = self.routing.addresses.get(backend.identity).map_or(own, String::as_str);
-            Decision { backend, address, role, reference: &loaded.reference, generation: self.routing.generation }
+            Decision { backend, address, role, reference: &loaded.reference, generation: self.routing.generation, failover }
         };
-        loaded.owners(ring, position, n).into_iter().map(decide).collect()
+        owners.into_iter().map(decide).collect()
     }
 }
