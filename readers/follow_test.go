@@ -74,6 +74,7 @@ func followSteps(t testing.TB) []step {
 		{"a flipped bit", edited(pub("u1", 4, 11, two, 1), "ring-a.snap", flip(two, 4711)), "refused u1 4 10"},
 		{"a chunk is missing", edited(chunked, "ring-a.snap.2", nil), "refused u1 4 10"},
 		{"a chunk is empty", edited(chunked, "ring-a.snap.1", []byte{}), "refused u1 4 10"},
+		{"a chunk is empty and the rest is whole", edited(edited(edited(chunked, "ring-a.snap", two), "ring-a.snap.1", []byte{}), "ring-a.snap.2", []byte{}), "refused u1 4 10"},
 		{"all chunks", chunked, "loaded u1 4 12"},
 		{"the candidate is missing", edited(migration, "ring-b.snap", nil), "refused u1 4 12"},
 		{"half of the candidate is of another moment", edited(migration, "ring-b.snap.1", []byte("another")), "refused u1 4 12"},

@@ -145,6 +145,17 @@ fn split() {
 }
 
 #[test]
+fn candidate_without_a_backend() {
+    let dir = Temporary::new("nobody");
+    let candidate = format!(",\"candidate\":{{\"slot\":\"b\",\"digest\":\"{}\",\"version\":\"V2\"}}", digest(&fleet()));
+    let split = ",\"split\":{\"seed\":7,\"basisPoints\":{\"*\":10000}}";
+    dir.write("ring-a.snap", fleet()).write("ring-b.snap", fleet()).write("routing.json", routing(1, 0, &(candidate + split)));
+    let state = dir.load(None).expect("two rings");
+    assert_eq!(state.decide(b"key", &["a"], 1).expect("a feature")[0].role, Role::Candidate);
+    assert_eq!(state.decide(b"key", &["c"], 1), Ok(vec![]), "nobody has c");
+}
+
+#[test]
 fn keeps_and_fences() {
     let dir = Temporary::new("fences");
     let missing = dir.load(None).expect_err("nothing there");
