@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwright/ringwright/internal/routingtest"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -52,7 +53,7 @@ func followSteps(t testing.TB) []step {
 	both.file.Candidate, both.snapshots[routing.SlotB] = &ref, one
 	migration := both.files(t)
 	chunked := pub("u1", 4, 12, two, 3)
-	future := edited(pub("u1", 4, 20, two, 1), routing.FileName, []byte(strings.Replace(string(migration[routing.FileName]), "{", `{"weights":1,`, 1)))
+	future := edited(pub("u1", 4, 20, two, 1), routing.FileName, []byte(routingtest.Reseal(strings.Replace(string(migration[routing.FileName]), "{", `{"weights":1,`, 1))))
 	return []step{
 		{"nothing there", nil, "refused none"},
 		{"an empty slot", edited(pub("u1", 3, 7, one, 1), "ring-a.snap", ring.EmptySlot()), "refused none"},

@@ -5,6 +5,7 @@ package readers_test
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,9 +70,33 @@ func routingRows() []routingRow {
 		{"a field in capitals", `"generation"`, `"Generation"`, true, true}, {"null for a field", `"uid":"u-1"`, `"uid":null`, true, true},
 		{"null for the candidate's split", `{"seed":4294967295,"basisPoints":{"*":0,"lab01":10000}}`, `null`, true, true},
 		{"no seed", `"seed":4294967295,`, "", true, true}, {"zero chunks", `"chunks":16`, `"chunks":0`, true, true},
+		{"an empty checksum", `"b"]}`, "\"b\"],\"checksum\":\"\"}\n", true, true},
 		{"half a surrogate pair", `"cache-3"`, `"\ud83d"`, true, true},
 	}
-	return rows
+	return append(rows, checksumRows()...)
+}
+
+// checksumRows seal the good file with a checksum, and some not quite.
+func checksumRows() []routingRow {
+	const end = `"down":["a","b"]}`
+	body := strings.TrimSuffix(goodRouting, "}")
+	sum := fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body)))
+	sealed := func(name string, accepted bool, tail string) routingRow {
+		return routingRow{name, end, strings.TrimSuffix(end, "}") + tail, accepted, false}
+	}
+	field := `,"checksum":"` + sum + `"`
+	return []routingRow{
+		sealed("a checksum", true, field+"}\n"),
+		sealed("a checksum without a line feed", false, field+"}"),
+		sealed("a checksum and a blank", false, field+" }\n"),
+		sealed("a blank and a checksum", false, " "+field+"}\n"),
+		sealed("something behind the checksum", false, field+"}\n\n"),
+		sealed("a checksum in capitals", false, strings.ToUpper(field)+"}\n"),
+		sealed("a wrong checksum", false, `,"checksum":"00000000"`+"}\n"),
+		sealed("a short checksum", false, `,"checksum":"`+sum[1:]+`"`+"}\n"),
+		sealed("a checksum that is a number", false, `,"checksum":12345678`+"}\n"),
+		{"a checksum in front", `"ring":"cdn/edge"`, `"ring":"cdn/edge"` + field, false, false},
+	}
 }
 
 func datacenters(n int) string {
@@ -101,7 +126,7 @@ func TestRouting(t *testing.T) {
 		case row.accepted:
 			verdict = "accepted"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", verdict, row.name, row.old, row.new)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", verdict, row.name, row.old, strings.ReplaceAll(row.new, "\n", `\n`))
 	}
 	golden.Assert(t, filepath.Join("testdata", "routing.json"), []byte(goodRouting))
 	golden.Assert(t, filepath.Join("testdata", "routing.txt"), out.Bytes())

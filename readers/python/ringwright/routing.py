@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from typing import Any, Mapping, NamedTuple, Optional
 
 from .errors import RoutingError
@@ -19,6 +20,7 @@ ANY_DATACENTER = "*"
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _MAX_NUMBER = 2**63 - 1
+_CHECKSUM = b',"checksum":"%08x"}\n'
 
 
 class Reference(NamedTuple):
@@ -85,6 +87,8 @@ def parse(data: bytes) -> Routing:
         addresses=_addresses(top),
         down=_down(top),
     )
+    if "checksum" in top.values:
+        _check_sum(top.text("checksum"), data)
     top.finish()
     if routing.split and not routing.candidate:
         raise RoutingError("split", "is there without a candidate")
@@ -103,6 +107,13 @@ def _decode(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RoutingError("", "not an object")
     return value
+
+
+def _check_sum(digits: str, data: bytes) -> None:
+    """Check that the field is the last of the file in its only form, and right."""
+    body = data[: -len(_CHECKSUM % 0)]
+    if not data.endswith(_CHECKSUM % zlib.crc32(body)):
+        raise RoutingError("checksum", f"{digits!r} is wrong, or not the last field in its canonical form")
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Routing(unittest.TestCase):
         for row in rows:
             verdict, name, old, new = row.split("\t")
             with self.subTest(name):
-                data = good.replace(old, new, 1).encode()
+                data = good.replace(old, new.replace("\\n", "\n"), 1).encode()
                 if verdict == "accepted":
                     parse(data)
                 else:  # What Go is lax about is refused here.

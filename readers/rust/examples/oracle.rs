@@ -24,8 +24,9 @@ fn main() -> io::Result<()> {
 
 /// For each snapshot, in front of which stands its length in four bytes, prints its summary or that it is refused.
 fn open(mut content: &[u8], out: &mut impl Write) -> io::Result<()> {
-    while let Some((length, rest)) = content.split_first_chunk::<4>() {
-        let (data, behind) = rest.split_at(u32::from_le_bytes(*length) as usize);
+    while content.len() >= 4 {
+        let (length, rest) = content.split_at(4);
+        let (data, behind) = rest.split_at(u32::from_le_bytes(length.try_into().expect("four bytes")) as usize);
         match common::summary(data) {
             Some(sum) => writeln!(out, "{sum:08x}")?,
             None => writeln!(out, "refused")?,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::crc::crc32;
 use crate::error::Error;
 use crate::json::{self, Json};
 use crate::split::BUCKETS;
@@ -131,6 +132,9 @@ impl Routing {
             addresses: if top.has("addresses") { addresses(top.object("addresses")?)? } else { HashMap::new() },
             down: if top.has("down") { down(top.take("down")?)? } else { Vec::new() },
         };
+        if top.has("checksum") {
+            check_sum(&top.text("checksum")?, data)?;
+        }
         top.finish()?;
         routing.check()?;
         Ok(routing)
@@ -204,6 +208,16 @@ impl Object {
             Some((name, _)) => Err(Error::routing(self.path_of(name), "this reader does not know the field")),
         }
     }
+}
+
+/// Checks that the checksum is the last field of the file in its only form, and right.
+fn check_sum(digits: &str, data: &[u8]) -> Result<(), Error> {
+    let field = |sum: u32| format!(",\"checksum\":\"{sum:08x}\"}}\n");
+    let body = &data[..data.len().saturating_sub(field(0).len())];
+    if data.ends_with(field(crc32(0, body)).as_bytes()) {
+        return Ok(());
+    }
+    Err(Error::routing("checksum", format!("{digits:?} is wrong, or not the last field in its canonical form")))
 }
 
 fn number(path: String, value: &Json, least: u64, most: u64) -> Result<u64, Error> {
