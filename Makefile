@@ -94,6 +94,11 @@ test: ## Run all tests, with an API server of their own.
 	assets=$$(go -C hack/controlplane run .) && \
 		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=20m -run '$(RUN)' $(PKGS)
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
+	$(MAKE) test-readers
+
+.PHONY: test-readers
+test-readers: ## Run the tests of the readers in Rust and Python, where cargo and python3 are.
+	hack/test-readers.sh
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (30s).

@@ -117,7 +117,7 @@ func craftedPoints(t testing.TB) []craftedFile {
 	t.Helper()
 	tied := ring.Config{
 		Algorithm: ring.Algorithm{Version: ring.V3, PointsPerWeight: 64, WeightUnit: 1, MaxImbalance: 1_000_000}, Identity: ring.IdentityName,
-		Backends: []ring.Backend{{ID: "base", Weight: 1}, {ID: "tie-610000", Weight: 1}}, // They have one point in common.
+		Backends: []ring.Backend{{ID: "base", Weight: 1}, {ID: "tie-1311902", Weight: 1}}, // They have a point in common, and the second comes first.
 	}
 	good := namedRing{"", tied, false}.build(t)
 	other := swapTied(good, 2*12, 28)
