@@ -97,6 +97,11 @@ test: ## Run all tests, with an API server of their own.
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
 # Without the race detector: nothing runs at once there, and it takes half of Kubernetes to build.
 	go -C test/materialize test -shuffle=on -run '$(RUN)' ./...
+	$(MAKE) test-readers
+
+.PHONY: test-readers
+test-readers: ## Run the tests of the readers in Rust and Python, where cargo and python3 are.
+	hack/test-readers.sh
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (30s).
