@@ -37,5 +37,7 @@ func claims() []claim {
 		{timed, "client, 2048×160, two goroutines: key of 32 bytes to backend, times as slow as with the bare ring, at most", 1.3, atMost, pickSlowdown},
 		{exact, "allocations of Client.Pick, with a split and a feature, at most", 0, atMost, pickAllocations},
 		{exact, "Open, bytes allocated for each byte of input, at most", 4, atMost, openAllocation},
+		{timed, "reverse proxy, answers of 100 bytes: throughput as a part of httputil.ReverseProxy's, at least", 0.9, atLeast, proxyRatio(100)},
+		{timed, "reverse proxy, answers of 1 MiB, likewise, at least", 0.9, atLeast, proxyRatio(1 << 20)},
 	}
 }

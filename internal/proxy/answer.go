@@ -67,7 +67,8 @@ func (x *exchange) modify(response *http.Response) error {
 	if response.ContentLength > smallBytes {
 		x.reverse.FlushInterval = flushInterval
 	}
-	response.Body = &download{ReadCloser: response.Body, x: x, timer: startIdleTimer(config.IdleTimeout, func() { x.cancel(errIdle) })}
+	body := response.Body
+	response.Body = &download{ReadCloser: body, x: x, timer: startIdleTimer(config.IdleTimeout, func() { x.breakOff(body) })}
 	return nil
 }
 

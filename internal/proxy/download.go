@@ -4,7 +4,6 @@ package proxy
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// errIdle says that a body or a tunnel rested for too long.
-var errIdle = errors.New("nothing came for too long")
 
 // idleTimer calls expire once when nothing has happened for some time while somebody waited.
 type idleTimer struct {

@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
@@ -42,7 +43,11 @@ type exchange struct {
 	// tunnel is what the connection became, nil in most cases.
 	tunnel *tunnel
 	ctx    context.Context
-	cancel context.CancelCauseFunc
+	// stop gives back the timer of ctx, nil where it has none.
+	stop context.CancelFunc
+	// first is the evidence of the first attempt, which in most cases is the only one, and seen that of the current one.
+	first evidence
+	seen  *evidence
 	// role is that of the decision.
 	role roleLabel
 	// complete says that the client has got a whole answer, of a backend or of the proxy.
@@ -83,11 +88,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // RoundTrip sends a request to the backend of the decision, and to others where that fails and may be tried. The error is a
 // *failure.
 func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
+	x.ctx = out.Context()
 	if limit := x.p.config.Timeout; limit > 0 {
-		ctx, stop := context.WithTimeoutCause(out.Context(), limit-time.Since(x.started), errDeadline)
-		x.ctx, x.cancel = ctx, func(error) { stop() }
-	} else {
-		x.ctx, x.cancel = context.WithCancelCause(out.Context())
+		x.ctx, x.stop = context.WithTimeoutCause(x.ctx, limit-time.Since(x.started), errDeadline)
+		out = out.WithContext(x.ctx)
 	}
 	if out.Body != nil {
 		x.upload = &upload{
@@ -120,20 +124,10 @@ func (x *exchange) attempt(out *http.Request) (*http.Response, *failure) {
 		return nil, &failure{reason: reasonBackendBusy, id: e.id, err: errors.New("its limit of requests is reached")}
 	}
 	x.held = true
-	seen, sent := &evidence{}, time.Now()
-	request := out.WithContext(httptrace.WithClientTrace(x.ctx, seen.trace()))
-	target := *out.URL
-	target.Scheme, target.Host, target.User = e.scheme, e.target, nil
-	request.URL = &target
-	if x.p.config.Host == HostBackend {
-		request.Host = e.target
-	}
-	if x.upload != nil {
-		request.Body = x.upload.attempt()
-	}
-	response, err := e.transport.RoundTrip(request)
+	sent := time.Now()
+	response, err := e.transport.RoundTrip(x.address(out))
 	if err != nil {
-		failed := x.judge(seen, err)
+		failed := x.judge(x.seen, err)
 		// One that answers others is slow; one that has answered nobody since is taken for gone.
 		failed.unreachable = failed.unreachable || failed.reason == reasonResponseTimeout && e.silentSince(sent)
 		return nil, failed
@@ -146,6 +140,39 @@ func (x *exchange) attempt(out *http.Request) (*http.Response, *failure) {
 		x.upload.settled.Store(true)
 	}
 	return response, nil
+}
+
+// address returns the request to the backend of the decision, with what is seen of it in x.seen.
+func (x *exchange) address(out *http.Request) *http.Request {
+	request := out
+	trace := httptrace.ContextClientTrace(x.ctx)
+	if x.attempts == 1 && trace != nil && trace.GotConn == nil && trace.GotFirstResponseByte == nil {
+		// The trace is httputil.ReverseProxy's, of this request alone. To join it with another one costs more than a lookup.
+		x.seen = &x.first
+		trace.GotConn, trace.GotFirstResponseByte = x.seen.gotConn, x.seen.gotByte
+	} else {
+		x.seen = &evidence{}
+		request = out.WithContext(httptrace.WithClientTrace(x.ctx, x.seen.trace()))
+	}
+	target := *out.URL
+	target.Scheme, target.Host, target.User = x.endpoint.scheme, x.endpoint.target, nil
+	request.URL = &target
+	if x.p.config.Host == HostBackend {
+		request.Host = x.endpoint.target
+	}
+	if x.upload != nil {
+		request.Body = x.upload.attempt()
+	}
+	return request
+}
+
+// breakOff ends an answer that came to rest.
+func (x *exchange) breakOff(body io.Closer) {
+	if c := x.seen.conn.Load(); c != nil {
+		_ = c.Close()
+		return
+	}
+	_ = body.Close() // Other answers share the connection.
 }
 
 // report lets lookups pass over a backend that cannot be reached.
@@ -231,8 +258,8 @@ func (x *exchange) finish(r *http.Request) {
 	if x.tunnel != nil { // Also where the client did not ask for the protocol that the backend switched to.
 		_ = x.tunnel.Close()
 	}
-	if x.cancel != nil {
-		x.cancel(nil)
+	if x.stop != nil {
+		x.stop()
 	}
 	if x.upload != nil {
 		x.upload.close()
