@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"strconv"
@@ -120,8 +119,7 @@ func (x *exchange) failureProblem(f *failure) *problem {
 		return x.bodyProblem("")
 	case reasonBody:
 		p.status, p.Error, p.Field, p.Value = http.StatusBadRequest, "the request body broke off: "+f.err.Error(), "body", ""
-		var timeout net.Error
-		if errors.As(f.err, &timeout) && timeout.Timeout() {
+		if timedOut(f.err) {
 			p.status, p.Limit = http.StatusRequestTimeout, config.IdleTimeout.String()
 		}
 	case reasonConnections:

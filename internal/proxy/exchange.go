@@ -262,7 +262,11 @@ func (x *exchange) finish(r *http.Request) {
 		x.stop()
 	}
 	if x.upload != nil {
-		x.upload.close()
+		rest := time.Duration(0)
+		if x.complete {
+			rest = linger
+		}
+		x.upload.close(rest)
 		x.p.metrics.receivedBytes.Add(float64(x.upload.read.Load()))
 	}
 	ended := classAborted

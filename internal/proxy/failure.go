@@ -112,25 +112,27 @@ func (e *evidence) sent() bool {
 // judge says what an error of an attempt means.
 func (x *exchange) judge(e *evidence, err error) *failure {
 	f := &failure{id: x.decision.ID(), err: err, sent: e.sent()}
-	var timeout net.Error
+	var upload error
+	if x.upload != nil {
+		upload = x.upload.failure()
+	}
+	var tooLarge *http.MaxBytesError
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errDeadline):
 		f.reason = reasonDeadline
-	case cause != nil:
+	case cause != nil && !timedOut(upload): // To a server, a client that is slow has left as well.
 		f.reason = reasonCanceled
-	case x.upload != nil && x.upload.failure() != nil:
-		f.reason, f.err = reasonBody, x.upload.failure()
-		var tooLarge *http.MaxBytesError
-		if errors.As(f.err, &tooLarge) {
-			f.reason = reasonBodySize
-		}
+	case errors.As(upload, &tooLarge):
+		f.reason, f.err = reasonBodySize, upload
+	case upload != nil:
+		f.reason, f.err = reasonBody, upload
 	case errors.Is(err, errTooManyConnections):
 		f.reason = reasonConnections
 	case !e.connected.Load():
 		f.reason, f.retriable, f.unreachable = connectReason(err), true, true
 	case e.answered.Load():
 		f.reason = reasonBroken
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		f.reason = reasonResponseTimeout
 	case e.reused.Load():
 		f.reason, f.retriable = reasonStale, true
@@ -146,7 +148,6 @@ func connectReason(err error) reason {
 		dns         *net.DNSError
 		handshake   *tlsError
 		certificate *tls.CertificateVerificationError
-		timeout     net.Error
 	)
 	switch {
 	case errors.As(err, &handshake), errors.As(err, &certificate):
@@ -155,7 +156,7 @@ func connectReason(err error) reason {
 		return reasonDNS
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return reasonRefused
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case timedOut(err), errors.Is(err, context.DeadlineExceeded):
 		return reasonTimeout
 	default:
 		return reasonConnect

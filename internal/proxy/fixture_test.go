@@ -6,9 +6,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
+
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -339,4 +340,5 @@ func send(t testing.TB, c net.Conn, in *bufio.Reader, text string) (*http.Respon
 	return http.ReadResponse(in, nil)
 }
 
-var errMissing = errors.New("missing")
+// quiet logs nothing.
+var quiet = log.New(io.Discard, "", 0)

@@ -5,6 +5,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,12 @@ func (u *upload) replayable() bool {
 	return !u.lost && !u.settled.Load()
 }
 
+// timedOut says that an error is one of waiting.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
 // failure returns what went wrong on the client's side, nil where nothing did or that is not known yet.
 func (u *upload) failure() error {
 	if !u.mu.TryLock() {
@@ -91,10 +98,10 @@ func (u *upload) next(p []byte) (int, error) {
 // linger is how long the rest of a body is waited for that nobody needs any more.
 const linger = 5 * time.Second
 
-// close ends what still reads.
-func (u *upload) close() {
+// close ends what still reads, and lets the server wait for so long for the rest.
+func (u *upload) close(rest time.Duration) {
 	if !u.ended.Load() {
-		_ = u.control.SetReadDeadline(time.Now().Add(linger))
+		_ = u.control.SetReadDeadline(time.Now().Add(rest))
 	}
 }
 
