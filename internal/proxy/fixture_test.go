@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"fmt"
 	"io"
@@ -125,7 +126,9 @@ func (f *fleet) serve(c proxy.Config) {
 	f.t.Cleanup(func() {
 		f.http.CloseIdleConnections()
 		_ = f.server.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			f.t.Error(err)
+		}
 		_ = f.proxy.Close()
 		_ = client.Close()
 	})

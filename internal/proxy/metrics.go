@@ -10,13 +10,8 @@ import (
 type class uint8
 
 const (
-	class1xx class = iota
-	class2xx
-	class3xx
-	class4xx
-	class5xx
 	// classAborted is an answer that was cut off, classCanceled a request whose client left.
-	classAborted
+	classAborted class = iota + 5 // Behind the five of status codes.
 	classCanceled
 	classCount
 )
@@ -87,7 +82,7 @@ func (p *Proxy) newMetrics() *metrics {
 		connections:   gauge("backend_connections", "Connections to backends that are open.", p.dialer.open.Load),
 	}
 	for role := range roleCount {
-		for class := range classCount {
+		for class := range classNames {
 			m.requests[role][class] = m.requestsVec.WithLabelValues(classNames[class], roleNames[role])
 		}
 		m.firstByte[role] = m.firstByteVec.WithLabelValues(roleNames[role])
