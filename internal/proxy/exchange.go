@@ -272,13 +272,13 @@ func (x *exchange) finish(r *http.Request) {
 	ended := classAborted
 	switch {
 	case x.complete:
-		ended = class(max(x.writer.status/100, 1) - 1)
+		ended = class(min(max(x.writer.status/100, 1), 5) - 1) // A tunnel has no status, and some servers have their own.
 	case r.Context().Err() != nil:
 		ended = classCanceled
 	}
-	x.p.metrics.requests[x.role][min(ended, classCount-1)].Inc()
+	x.p.metrics.requests[x.role][ended].Inc()
 	if x.p.metrics.backends != nil && x.endpoint != nil {
-		x.p.metrics.backends.WithLabelValues(x.endpoint.id, classNames[min(ended, classCount-1)]).Inc()
+		x.p.metrics.backends.WithLabelValues(x.endpoint.id, classNames[ended]).Inc()
 	}
 	if ended == classAborted && !r.ProtoAtLeast(1, 1) {
 		x.writer.reset()
