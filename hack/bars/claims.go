@@ -43,5 +43,7 @@ func claims() []claim {
 		{timed, "agent: lookups over HTTP, part of the throughput of a bare handler that answers the same bytes, at least", 0.8, atLeast, agentThroughput},
 		{timed, "agent: lookups a second in batches of 100 keys, times as many as one by one, at least", 20, atLeast, agentBatches},
 		{exact, "agent: MiB of resident memory with a snapshot of 1 MiB, at most", 30, atMost, agentMemory},
+		{timed, "reverse proxy, answers of 100 bytes: throughput as a part of httputil.ReverseProxy's, at least", 0.9, atLeast, proxyRatio(100)},
+		{timed, "reverse proxy, answers of 1 MiB, likewise, at least", 0.9, atLeast, proxyRatio(1 << 20)},
 	}
 }

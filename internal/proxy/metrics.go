@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// class is the first digit of a status code, or how else a request ended. It is a label of metrics.
+type class uint8
+
+const (
+	// classAborted is an answer that was cut off, classCanceled a request whose client left.
+	classAborted class = iota + 5 // Behind the five of status codes.
+	classCanceled
+	classCount
+)
+
+var classNames = [classCount]string{"1xx", "2xx", "3xx", "4xx", "5xx", "aborted", "canceled"}
+
+// roleLabel is the ring that decided: none where the proxy answered before.
+type roleLabel uint8
+
+const (
+	roleNone roleLabel = iota
+	roleStable
+	roleCandidate
+	roleCount
+)
+
+var roleNames = [roleCount]string{"none", "stable", "candidate"}
+
+// metrics are what a proxy counts. Labels have few values: none comes from a request.
+type metrics struct {
+	requestsVec    *prometheus.CounterVec
+	requests       [roleCount][classCount]prometheus.Counter
+	attempts       prometheus.Counter
+	failovers      *prometheus.CounterVec
+	retriesRefused *prometheus.CounterVec
+	errors         *prometheus.CounterVec
+	firstByteVec   *prometheus.HistogramVec
+	firstByte      [roleCount]prometheus.Observer
+	receivedBytes  prometheus.Counter
+	sentBytes      prometheus.Counter
+	passedOver     prometheus.Counter
+	// backends is nil unless it was asked for.
+	backends    *prometheus.CounterVec
+	inFlight    prometheus.GaugeFunc
+	connections prometheus.GaugeFunc
+}
+
+const namespace = "ringwright_proxy_"
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: namespace + name, Help: help})
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: namespace + name, Help: help}, labels)
+}
+
+func gauge(name, help string, value func() int64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, func() float64 { return float64(value()) })
+}
+
+func (p *Proxy) newMetrics() *metrics {
+	m := &metrics{
+		requestsVec: counters("requests_total",
+			"Requests that ended, by class of the answer (aborted: it was cut off; canceled: the client left) and ring that decided.", "class", "role"),
+		attempts:       counter("attempts_total", "Times that a request was sent to a backend, or that was tried."),
+		failovers:      counters("failovers_total", "Times that another backend or another connection was tried, by why the one before failed.", "reason"),
+		retriesRefused: counters("retries_refused_total", "Failed attempts after which nothing else was tried though it could have helped, by why not.", "reason"),
+		errors:         counters("errors_total", "Requests that the proxy answered with an error of its own, by reason.", "reason"),
+		firstByteVec: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: namespace + "first_byte_seconds", Help: "From the header of a request to that of its answer, all attempts included, by ring that decided.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"role"}),
+		receivedBytes: counter("received_bytes_total", "Bytes of bodies that came from clients, those of tunnels included."),
+		sentBytes:     counter("sent_bytes_total", "Bytes of bodies that came from backends, those of tunnels included."),
+		passedOver:    counter("passed_over_total", "Times that a backend was reported as failed, so that lookups pass over it for a while."),
+		inFlight:      gauge("requests_in_flight", "Requests that are running.", p.inFlight.Load),
+		connections:   gauge("backend_connections", "Connections to backends that are open.", p.dialer.open.Load),
+	}
+	for role := range roleCount {
+		for class := range classNames {
+			m.requests[role][class] = m.requestsVec.WithLabelValues(classNames[class], roleNames[role])
+		}
+		m.firstByte[role] = m.firstByteVec.WithLabelValues(roleNames[role])
+	}
+	if p.config.BackendMetrics {
+		m.backends = counters("backend_requests_total", "Requests that ended, by backend that was tried last and class of the answer.", "backend", "class")
+	}
+	return m
+}
+
+// all returns the collectors.
+func (m *metrics) all() []prometheus.Collector {
+	list := []prometheus.Collector{
+		m.requestsVec, m.attempts, m.failovers, m.retriesRefused, m.errors, m.firstByteVec, m.receivedBytes, m.sentBytes,
+		m.passedOver, m.inFlight, m.connections,
+	}
+	if m.backends != nil {
+		list = append(list, m.backends)
+	}
+	return list
+}
+
+// forget drops the series of a backend that left.
+func (m *metrics) forget(id string) {
+	if m.backends != nil {
+		m.backends.DeletePartialMatch(prometheus.Labels{"backend": id})
+	}
+}
+
+// Describe sends the metrics that Collect can send.
+func (p *Proxy) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range p.metrics.all() {
+		c.Describe(out)
+	}
+}
+
+// Collect sends the metrics of the proxy; it is a prometheus.Collector.
+func (p *Proxy) Collect(out chan<- prometheus.Metric) {
+	for _, c := range p.metrics.all() {
+		c.Collect(out)
+	}
+}
