@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/apisource"
 	"github.com/ringwright/ringwright/internal/nginxconf"
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -53,6 +54,9 @@ type Config struct {
 	StatusListen string
 	// GRPCListen is the TCP address, and GRPCUnixSocket the path of the Unix socket, of lookups over gRPC; "" is none.
 	GRPCListen, GRPCUnixSocket string
+	// ProxyListen is the TCP address of the reverse proxy; "" is none. Proxy is how it routes; its Logger is that of the agent.
+	ProxyListen string
+	Proxy       proxy.Config
 	// SocketMode are the permissions of the Unix sockets; 0 is DefaultSocketMode.
 	SocketMode fs.FileMode
 	// MaxConnections is how many connections each listener has at a time, at most HardMaxConnections; 0 is DefaultMaxConnections.
@@ -93,6 +97,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.API.Dir, c.API.Logger = c.Dir, c.Logger
 	c.NGINX.Dir, c.NGINX.Logger = c.Dir, c.Logger
+	c.Proxy.Logger = c.Logger
 	if err := c.check(); err != nil {
 		return c, err
 	}
@@ -103,8 +108,8 @@ func (c Config) check() error {
 	switch {
 	case c.Dir == "":
 		return errors.New("--dir is missing: the directory that the ring's ConfigMaps are mounted at")
-	case c.Listen == Off && c.UnixSocket == "" && c.GRPCListen == "" && c.GRPCUnixSocket == "":
-		return fmt.Errorf("--listen is %s and there is no other listener for lookups", Off)
+	case c.Listen == Off && c.UnixSocket == "" && c.GRPCListen == "" && c.GRPCUnixSocket == "" && c.ProxyListen == "":
+		return fmt.Errorf("--listen is %s and there is no other listener for lookups or for the proxy", Off)
 	case c.UnixSocket != "" && c.UnixSocket == c.GRPCUnixSocket:
 		return fmt.Errorf("--unix-socket and --grpc-unix-socket are both %s", c.UnixSocket)
 	case c.SocketMode&^fs.ModePerm != 0:

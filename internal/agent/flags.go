@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
@@ -49,6 +50,7 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 	v.addSourceFlags(flags)
 	v.addListenerFlags(flags)
 	v.config.NGINX.AddFlags(flags)
+	v.addProxyFlags(flags)
 	v.addStopFlags(flags)
 	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")
 	flags.StringVar(&v.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -97,6 +99,14 @@ func (v *invocation) addListenerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&v.socketMode, "unix-socket-mode", fmt.Sprintf("%#o", DefaultSocketMode), "permissions of the Unix sockets")
 	flags.IntVar(&v.config.MaxConnections, "max-connections", DefaultMaxConnections,
 		"how many connections each listener has at a time; more are answered with status 503 and closed")
+}
+
+// addProxyFlags adds the flags of the reverse proxy.
+func (v *invocation) addProxyFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&v.config.ProxyListen, "proxy-listen", "",
+		"address of the reverse proxy, such as 127.0.0.1:8080: each request goes to the owner of its key")
+	v.config.Proxy = proxy.DefaultConfig()
+	v.config.Proxy.AddFlags(flags)
 }
 
 // addStopFlags adds the flags of how the agent stops.

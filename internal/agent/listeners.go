@@ -18,13 +18,14 @@ const (
 	nameStatus   = "status"
 	nameGRPC     = "grpc"
 	nameGRPCUnix = "grpc-unix"
+	nameProxy    = "proxy"
 )
 
 // endpoints opens all listeners that the configuration names. Where one cannot be opened, none is open.
 func (h *handler) endpoints(ctx context.Context, config Config) ([]*endpoint, error) {
 	var list []*endpoint
 	for _, open := range []func(context.Context, Config) (*endpoint, error){
-		h.localEndpoint, h.unixEndpoint, h.statusEndpoint, h.grpcEndpoint, h.grpcUnixEndpoint,
+		h.localEndpoint, h.unixEndpoint, h.statusEndpoint, h.grpcEndpoint, h.grpcUnixEndpoint, h.proxyEndpoint,
 	} {
 		e, err := open(ctx, config)
 		if err != nil {

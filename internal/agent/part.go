@@ -37,10 +37,15 @@ func (c Config) checkParts() error {
 	case c.API.HashRing != "":
 		return fmt.Errorf("--hashring is %q, which is for --source=%s", c.API.HashRing, SourceAPI)
 	}
-	if c.NGINX.Output == "" {
-		return nil
+	if c.NGINX.Output != "" {
+		if err := c.NGINX.Check(); err != nil {
+			return err
+		}
 	}
-	return c.NGINX.Check()
+	if c.ProxyListen != "" {
+		return c.Proxy.Check()
+	}
+	return nil
 }
 
 // source returns the part that writes the directory, where there is one.
