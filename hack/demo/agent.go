@@ -51,17 +51,19 @@ func mountFiles(ctx context.Context, c client.Reader, ring, dir string) error {
 	return materialize.Write(dir, files)
 }
 
-func (d *demo) follow(ctx context.Context, c client.WithWatch, dir string) error {
-	if err := mountFiles(ctx, c, d.ringName, dir); err != nil {
+// follow mounts a ring and keeps the mount current until the demo ends.
+func (d *demo) follow(ctx context.Context, c client.WithWatch, ring, dir string) error {
+	if err := mountFiles(ctx, c, ring, dir); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	d.following = &follower{cancel: cancel, done: make(chan struct{})}
+	f := &follower{cancel: cancel, done: make(chan struct{})}
+	d.followers = append(d.followers, f)
 	go func() {
-		defer close(d.following.done)
+		defer close(f.done)
 		// The API server ends every watch after a while, so there is always a next one.
 		for ctx.Err() == nil {
-			if err := followOnce(ctx, c, d.ringName, dir); err != nil && ctx.Err() == nil {
+			if err := followOnce(ctx, c, ring, dir); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(os.Stderr, "the mounted files stay as they are:", err) // As with kubelet.
 				pause(ctx, time.Second)
 			}
@@ -102,7 +104,7 @@ func (d *demo) startAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.follow(ctx, c, d.path("mount")); err != nil {
+	if err := d.follow(ctx, c, d.ringName, d.path("mount")); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(d.path("mount"))

@@ -57,7 +57,7 @@ func run(ctx context.Context, once bool) (err error) {
 		err = os.RemoveAll(dir)
 	}()
 	for _, step := range []func(context.Context) error{
-		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange,
+		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange, d.showTraffic,
 	} {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -81,7 +81,7 @@ type demo struct {
 	root, dir    string
 	controlPlane *testenv.ControlPlane
 	processes    []*process
-	following    *follower
+	followers    []*follower
 	agentURL     string
 	ringName     string
 }
@@ -89,8 +89,8 @@ type demo struct {
 // stop ends everything in the reverse order, whatever has been started so far.
 func (d *demo) stop() error {
 	var errs []error
-	if d.following != nil {
-		d.following.stop()
+	for _, f := range d.followers {
+		f.stop()
 	}
 	for i := len(d.processes) - 1; i >= 0; i-- {
 		errs = append(errs, d.processes[i].stop())

@@ -25,7 +25,7 @@ type process struct {
 
 // startProcess starts a program of bin/ with its output in a log file.
 func (d *demo) startProcess(name string, args ...string) (*process, error) {
-	log, err := os.Create(d.path(name + ".log"))
+	log, err := os.Create(d.path(fmt.Sprintf("%s-%d.log", name, len(d.processes))))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	trafficRing     = "traffic"
+	trafficBackends = 10
+	trafficKeys     = 500
+	// trafficWorkers send requests all the time, each to the two agents in turn, with a pause in between.
+	trafficWorkers = 4
+	trafficPause   = 2 * time.Millisecond
+)
+
+// traffic is a ring of small HTTP backends, the agents that route to them, and the requests that go through those.
+type traffic struct {
+	*demo
+	backends []*backend
+	agents   []string
+	keys     []string
+	client   *http.Client
+
+	sent, failed atomic.Int64
+	failure      atomic.Pointer[error]
+	cancel       context.CancelFunc
+	workers      sync.WaitGroup
+}
+
+// showTraffic sends requests through two agents while a backend dies, comes back, and the weights change. None may fail, and only
+// those keys may move that were announced.
+func (d *demo) showTraffic(ctx context.Context) (err error) {
+	say("Sending traffic through two agents to ten HTTP backends")
+	t := &traffic{demo: d, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * trafficWorkers}}}
+	for i := range trafficKeys {
+		t.keys = append(t.keys, "/objects/"+strconv.Itoa(i))
+	}
+	defer func() { err = errors.Join(err, t.end()) }()
+	for _, step := range []func(context.Context) error{
+		t.startBackends, t.publish, t.startAgents, t.begin, t.killBackend, t.changeWeight,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return t.sum()
+}
+
+func (t *traffic) startBackends(context.Context) error {
+	for i := range trafficBackends {
+		b := &backend{name: fmt.Sprintf("cache-%d", i)}
+		if err := b.start(); err != nil {
+			return err
+		}
+		t.backends = append(t.backends, b)
+	}
+	return nil
+}
+
+// manifest returns the HashRing of the backends. One of them can have twice the weight of the others.
+func (t *traffic) manifest(heavy string) ([]byte, error) {
+	list := make([]any, 0, len(t.backends))
+	for _, b := range t.backends {
+		host, port, _ := strings.Cut(b.address, ":")
+		number, err := strconv.ParseInt(port, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		weight := int64(1)
+		if b.name == heavy {
+			weight = 2
+		}
+		list = append(list, map[string]any{"name": b.name, "address": host, "port": number, "weight": weight})
+	}
+	return yaml.Marshal(map[string]any{
+		"apiVersion": "ringwright.dev/v1alpha1", "kind": "HashRing",
+		"metadata": map[string]any{"name": trafficRing, "namespace": namespace},
+		"spec":     map[string]any{"identity": "Name", "backends": list},
+	})
+}
+
+// apply writes a manifest to a file and applies it.
+func (t *traffic) apply(ctx context.Context, file, heavy string) error {
+	text, err := t.manifest(heavy)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(t.path(file), text, 0o600); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &object.Object); err != nil {
+		return err
+	}
+	if err := t.controlPlane.Apply(ctx, object); err != nil {
+		return err
+	}
+	return t.waitPublished(ctx, trafficRing)
+}
+
+func (t *traffic) publish(ctx context.Context) error { return t.apply(ctx, "traffic.yaml", "") }
+
+// startAgents starts one agent in each of two datacenters, each with a mount of its own.
+func (t *traffic) startAgents(ctx context.Context) error {
+	c, err := t.demo.client()
+	if err != nil {
+		return err
+	}
+	for _, datacenter := range []string{"east", "west"} {
+		dir := t.path("traffic-" + datacenter)
+		if err := t.follow(ctx, c, trafficRing, dir); err != nil {
+			return err
+		}
+		listen, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		proxy, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		p, err := t.startProcess("agent", "--dir="+dir, "--listen="+listen, "--proxy-listen="+proxy, "--proxy-key=${path}", "--datacenter="+datacenter)
+		if err != nil {
+			return err
+		}
+		if err := p.waitReady(ctx, "http://"+listen+"/readyz"); err != nil {
+			return err
+		}
+		t.agents = append(t.agents, "http://"+proxy)
+	}
+	return nil
+}
+
+// begin compares the first answers with the command line's, and starts the requests that go on until the end.
+func (t *traffic) begin(ctx context.Context) error {
+	if err := t.expect(ctx, t.path("traffic-east"), ""); err != nil {
+		return err
+	}
+	fmt.Printf("  %d keys go where kubectl hashring lookup says, through both agents\n", len(t.keys))
+	ctx, t.cancel = context.WithCancel(ctx)
+	for worker := range trafficWorkers {
+		t.workers.Go(func() {
+			for i := worker; ctx.Err() == nil; i++ {
+				t.sent.Add(1)
+				if _, err := t.ask(ctx, t.agents[i%len(t.agents)], t.keys[i%len(t.keys)]); err != nil && ctx.Err() == nil {
+					t.failed.Add(1)
+					t.failure.CompareAndSwap(nil, &err)
+				}
+				pause(ctx, trafficPause)
+			}
+		})
+	}
+	return nil
+}
+
+// ask returns the name of the backend that answers a key through an agent.
+func (t *traffic) ask(ctx context.Context, agent, key string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, agent+key, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := t.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %s", key, response.Status, body)
+	}
+	return string(body), err
+}
+
+// owners returns who answers each key through an agent.
+func (t *traffic) owners(ctx context.Context, agent string) (map[string]string, error) {
+	answers := map[string]string{}
+	for _, key := range t.keys {
+		name, err := t.ask(ctx, agent, key)
+		if err != nil {
+			return nil, err
+		}
+		answers[key] = name
+	}
+	return answers, nil
+}
+
+// announced returns who shall answer each key by the command line: the owner in the ring of a directory, or the next one where that is dead.
+func (t *traffic) announced(ctx context.Context, dir, dead string) (map[string]string, error) {
+	args := append([]string{"lookup", "--dir", dir, "--owners", "2", "-o", "tsv"}, t.keys...)
+	out, err := t.run(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, b := range t.backends {
+		names[b.address] = b.name
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		for _, field := range fields[1:] {
+			if name, known := names[field]; known && name != dead {
+				want[fields[0]] = name
+				break
+			}
+		}
+	}
+	if len(want) != len(t.keys) {
+		return nil, fmt.Errorf("kubectl hashring lookup answers %d of %d keys", len(want), len(t.keys))
+	}
+	return want, nil
+}
+
+func (t *traffic) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, t.path("bin", "kubectl-hashring"), args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return out, fmt.Errorf("kubectl-hashring %s: %w", args[0], err)
+	}
+	return out, nil
+}
+
+// expect waits until both agents send each key where the ring of a directory says, with one backend dead or none.
+func (t *traffic) expect(ctx context.Context, dir, dead string) error {
+	want, err := t.announced(ctx, dir, dead)
+	if err != nil {
+		return err
+	}
+	return waitFor(ctx, "both agents to send each key where it belongs", func(ctx context.Context) error {
+		for _, agent := range t.agents {
+			got, err := t.owners(ctx, agent)
+			if err != nil {
+				return &finalError{err} // A request failed.
+			}
+			for _, key := range t.keys {
+				if got[key] != want[key] {
+					return fmt.Errorf("key %s goes to %s, not to %s", key, got[key], want[key])
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// killBackend closes a backend that owns a key, and starts it again.
+func (t *traffic) killBackend(ctx context.Context) error {
+	dir := t.path("traffic-east")
+	victim := t.backends[3]
+	say("Killing " + victim.name + " under traffic")
+	if err := victim.die(); err != nil {
+		return err
+	}
+	if err := t.expect(ctx, dir, victim.name); err != nil {
+		return err
+	}
+	before, err := t.announced(ctx, dir, "")
+	if err != nil {
+		return err
+	}
+	after, err := t.announced(ctx, dir, victim.name)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("  its %d keys are answered by the next on the ring, and no other key moves\n", len(moved(before, after)))
+	if err := victim.start(); err != nil {
+		return err
+	}
+	if err := t.expect(ctx, dir, ""); err != nil {
+		return err
+	}
+	fmt.Println("  it is back, and so are its keys")
+	return nil
+}
+
+// moved returns the keys whose owners differ.
+func moved(before, after map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(key string) bool { return before[key] == after[key] })
+}
+
+// planned is what the demo reads of the report of kubectl hashring plan.
+type planned struct {
+	Moved float64 `json:"moved"`
+	Pairs []struct{ From, To string }
+}
+
+// changeWeight doubles the weight of a backend, and compares the keys that move with what was announced before.
+func (t *traffic) changeWeight(ctx context.Context) error {
+	east, heavy := t.path("traffic-east"), t.backends[5].name
+	say("Doubling the weight of " + heavy + " under traffic")
+	text, err := t.manifest(heavy)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(t.path("heavy.yaml"), text, 0o600); err != nil {
+		return err
+	}
+	report, err := t.plan(ctx, t.path("heavy.yaml"), east)
+	if err != nil {
+		return err
+	}
+	if _, err := t.run(ctx, "build", "-f", t.path("heavy.yaml"), "-o", t.path("next")); err != nil {
+		return err
+	}
+	before, err := t.announced(ctx, east, "")
+	if err != nil {
+		return err
+	}
+	after, err := t.announced(ctx, t.path("next"), "")
+	if err != nil {
+		return err
+	}
+	keys := moved(before, after)
+	for _, key := range keys {
+		if !slices.ContainsFunc(report.Pairs, func(p struct{ From, To string }) bool { return p.From == before[key] && p.To == after[key] }) {
+			return fmt.Errorf("key %s moves from %s to %s, which plan does not announce", key, before[key], after[key])
+		}
+	}
+	fmt.Printf("  kubectl hashring plan announces %.2f%% of the key space, which is %d of these %d keys\n", 100*report.Moved, len(keys), len(t.keys))
+	if err := t.apply(ctx, "heavy.yaml", heavy); err != nil {
+		return err
+	}
+	if err := t.expect(ctx, t.path("next"), ""); err != nil {
+		return err
+	}
+	fmt.Println("  both agents have moved exactly those")
+	return nil
+}
+
+// plan returns what moves when a manifest is applied.
+func (t *traffic) plan(ctx context.Context, file, from string) (planned, error) {
+	var report planned
+	out, err := t.run(ctx, "plan", "-f", file, "--from", from, "-o", "json", "--pairs", "0")
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1 says that keys move.
+		return report, err
+	}
+	return report, json.Unmarshal(out, &report)
+}
+
+// sum stops the requests and says how they went.
+func (t *traffic) sum() error {
+	t.cancel()
+	t.workers.Wait()
+	if failed := t.failed.Load(); failed > 0 {
+		return fmt.Errorf("%d of %d requests failed, the first with: %w", failed, t.sent.Load(), *t.failure.Load())
+	}
+	fmt.Printf("  %d requests were sent meanwhile, and none failed\n", t.sent.Load())
+	return nil
+}
+
+// end stops what is still running.
+func (t *traffic) end() error {
+	if t.cancel != nil {
+		t.cancel()
+		t.workers.Wait()
+	}
+	t.client.CloseIdleConnections()
+	var errs []error
+	for _, b := range t.backends {
+		errs = append(errs, b.die())
+	}
+	return errors.Join(errs...)
+}
