@@ -349,7 +349,7 @@ func (t *traffic) changeWeight(ctx context.Context) error {
 // plan returns what moves when a manifest is applied.
 func (t *traffic) plan(ctx context.Context, file, from string) (planned, error) {
 	var report planned
-	out, err := t.run(ctx, "plan", "-f", file, "--from", from, "-o", "json", "--pairs", "0")
+	out, err := t.run(ctx, "plan", "-f", file, "--from", from, "-o", "json", "--pairs", strconv.Itoa(trafficBackends*trafficBackends))
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1 says that keys move.
 		return report, err
