@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/apisource"
 	"github.com/ringwright/ringwright/internal/nginxconf"
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -53,6 +54,9 @@ type Config struct {
 	StatusListen string
 	// GRPCListen is the TCP address, and GRPCUnixSocket the path of the Unix socket, of lookups over gRPC; "" is none.
 	GRPCListen, GRPCUnixSocket string
+	// ProxyListen is the TCP address of the reverse proxy; "" is none. Proxy says how it works, from proxy.DefaultConfig on.
+	ProxyListen string
+	Proxy       proxy.Config
 	// SocketMode are the permissions of the Unix sockets; 0 is DefaultSocketMode.
 	SocketMode fs.FileMode
 	// MaxConnections is how many connections each listener has at a time, at most HardMaxConnections; 0 is DefaultMaxConnections.
@@ -103,7 +107,7 @@ func (c Config) check() error {
 	switch {
 	case c.Dir == "":
 		return errors.New("--dir is missing: the directory that the ring's ConfigMaps are mounted at")
-	case c.Listen == Off && c.UnixSocket == "" && c.GRPCListen == "" && c.GRPCUnixSocket == "":
+	case c.Listen == Off && c.UnixSocket == "" && c.GRPCListen == "" && c.GRPCUnixSocket == "" && c.ProxyListen == "":
 		return fmt.Errorf("--listen is %s and there is no other listener for lookups", Off)
 	case c.UnixSocket != "" && c.UnixSocket == c.GRPCUnixSocket:
 		return fmt.Errorf("--unix-socket and --grpc-unix-socket are both %s", c.UnixSocket)

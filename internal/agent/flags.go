@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
@@ -48,6 +49,9 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 	flags.Usage = func() { _, _ = fmt.Fprintf(out, "%s\nFlags:\n%s", usage, flags.FlagUsages()) }
 	v.addSourceFlags(flags)
 	v.addListenerFlags(flags)
+	flags.StringVar(&v.config.ProxyListen, "proxy-listen", "", "address of the reverse proxy, such as 127.0.0.1:8080; without it there is none")
+	v.config.Proxy = proxy.DefaultConfig()
+	v.config.Proxy.AddFlags(flags)
 	v.config.NGINX.AddFlags(flags)
 	v.addStopFlags(flags)
 	flags.StringVar(&v.logFormat, "log-format", "json", "json or text")

@@ -24,12 +24,12 @@ const (
 func (h *handler) endpoints(ctx context.Context, config Config) ([]*endpoint, error) {
 	var list []*endpoint
 	for _, open := range []func(context.Context, Config) (*endpoint, error){
-		h.localEndpoint, h.unixEndpoint, h.statusEndpoint, h.grpcEndpoint, h.grpcUnixEndpoint,
+		h.localEndpoint, h.unixEndpoint, h.statusEndpoint, h.grpcEndpoint, h.grpcUnixEndpoint, h.proxyEndpoint,
 	} {
 		e, err := open(ctx, config)
 		if err != nil {
 			for _, opened := range list {
-				err = errors.Join(err, opened.listener.Close())
+				err = errors.Join(err, opened.listener.Close(), opened.server.Close())
 			}
 			return nil, err
 		}

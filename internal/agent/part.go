@@ -37,6 +37,11 @@ func (c Config) checkParts() error {
 	case c.API.HashRing != "":
 		return fmt.Errorf("--hashring is %q, which is for --source=%s", c.API.HashRing, SourceAPI)
 	}
+	if c.ProxyListen != "" {
+		if err := c.Proxy.Check(); err != nil {
+			return err
+		}
+	}
 	if c.NGINX.Output == "" {
 		return nil
 	}
