@@ -4,7 +4,6 @@ package agent
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -34,9 +33,6 @@ func DefaultServer(handler http.Handler) *http.Server {
 	return newHTTPServer(handler, config.Logger, defaultTimeouts)
 }
 
-// Refuse is what a connection beyond the limit gets.
-func Refuse(conn net.Conn) { refuseHTTP(conn) }
-
 // CheckArgs says what of a command line cannot be used.
 func CheckArgs(args []string) error {
 	parsed, err := parseFlags(args, io.Discard)
@@ -44,4 +40,29 @@ func CheckArgs(args []string) error {
 		_, err = parsed.config.complete()
 	}
 	return err
+}
+
+// Parsed is what a request asks for.
+type Parsed struct {
+	Keys     [][]byte
+	Features []string
+	Count    int
+}
+
+// ParseQuery reads a query string, and returns false where it is refused.
+func ParseQuery(raw string) (Parsed, bool) {
+	var q query
+	p := q.parse(raw)
+	return Parsed{Keys: [][]byte{q.key}, Features: q.features, Count: q.count}, p == nil
+}
+
+// ParseBatch reads the body of a batch, and returns false where it is refused.
+func ParseBatch(body []byte) (Parsed, bool) {
+	b := batch{body: body}
+	p := b.parse()
+	parsed := Parsed{Features: b.features, Count: b.count}
+	for i := range b.ends {
+		parsed.Keys = append(parsed.Keys, b.key(i))
+	}
+	return parsed, p == nil
 }

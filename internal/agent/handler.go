@@ -29,8 +29,6 @@ type handler struct {
 	warnings []string
 	// parts run beside the listeners.
 	parts []part
-	// proxy is the server of the reverse proxy; nil where there is none.
-	proxy *proxyServer
 }
 
 func newHandler(config Config, client *ringclient.Client) *handler {

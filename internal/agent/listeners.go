@@ -30,7 +30,7 @@ func (h *handler) endpoints(ctx context.Context, config Config) ([]*endpoint, er
 		e, err := open(ctx, config)
 		if err != nil {
 			for _, opened := range list {
-				err = errors.Join(err, opened.listener.Close())
+				err = errors.Join(err, opened.listener.Close(), opened.server.Close())
 			}
 			return nil, err
 		}

@@ -77,7 +77,8 @@ func startProcess(t *testing.T, dir string, flags ...string) *process {
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		_ = p.command.Process.Kill()
-		<-p.exited
+		for range p.exited { // Until it is closed.
+		}
 	})
 	eventually(t, "the process", func() bool {
 		answer, err := http.Get("http://" + p.status + "/readyz")
@@ -167,7 +168,9 @@ func TestSIGTERMUnderLoadLosesNoRequest(t *testing.T) {
 	p.terminate(t)
 	eventually(t, "the drain", func() bool { return get(t, "http://"+p.status+"/readyz").status == http.StatusServiceUnavailable })
 	before := fresh.answered.Load()
-	eventually(t, "answers in the drain", func() bool { return fresh.answered.Load() > before })
+	eventually(t, "answers in the drain, and callers that were told to end", func() bool {
+		return fresh.answered.Load() > before && kept.newOnes.Load() > 4 && unix.newOnes.Load() > 4
+	})
 	drains.Store(true)
 	running.Wait()
 	if err := <-p.exited; err != nil {
@@ -177,9 +180,6 @@ func TestSIGTERMUnderLoadLosesNoRequest(t *testing.T) {
 		if loss := c.firstLoss.Load(); loss != nil {
 			t.Errorf("%s: a request was lost after %d answers: %s", name, c.answered.Load(), *loss)
 		}
-	}
-	if kept.newOnes.Load() <= 4 {
-		t.Error("nobody was told to end a connection")
 	}
 }
 
@@ -272,19 +272,22 @@ func ask(conn net.Conn) string {
 	if _, err := io.WriteString(conn, rawLookup); err != nil {
 		return "not sent: " + err.Error()
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return "no answer: " + err.Error()
+	var buf [2048]byte
+	n := 0
+	for !bytes.HasSuffix(buf[:n], []byte("}\n")) { // Which is how every answer ends.
+		read, err := conn.Read(buf[n:])
+		if n += read; err != nil {
+			return fmt.Sprintf("%q and then %v", buf[:n], err)
+		}
 	}
-	body, err := io.ReadAll(answer.Body)
+	answer := string(buf[:n])
 	switch {
-	case err != nil:
-		return "half an answer: " + err.Error()
-	case answer.StatusCode == http.StatusOK:
+	case strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n"):
 		return "200"
-	case answer.Close && strings.Contains(string(body), "too many connections"):
-		return answer.Status[:3] + ", again in " + answer.Header.Get("Retry-After") + " s"
+	case strings.HasPrefix(answer, "HTTP/1.1 503 Service Unavailable\r\n") && strings.Contains(answer, "\r\nRetry-After: 1\r\n") &&
+		strings.Contains(answer, "\r\nConnection: close\r\n") && strings.Contains(answer, `{"error":"too many connections`):
+		return "503, again in 1 s"
 	default:
-		return answer.Status + string(body)
+		return answer
 	}
 }

@@ -51,9 +51,6 @@ func Run(ctx context.Context, config Config) error {
 	if err := h.addParts(config, parts); err != nil {
 		return err
 	}
-	if err := h.addProxy(config); err != nil {
-		return err
-	}
 	if config.Force != ringclient.ForceNone {
 		config.Logger.Warn("override from the start", "ring", config.Force.String())
 	}

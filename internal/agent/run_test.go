@@ -32,7 +32,7 @@ func start(t testing.TB, config agent.Config) *running {
 	listening := make(chan struct{})
 	config.Listen, config.Version = cmp.Or(config.Listen, "127.0.0.1:0"), "v1.2.3"
 	want := 0
-	for _, address := range []string{config.Listen, config.UnixSocket, config.StatusListen, config.GRPCListen, config.GRPCUnixSocket} {
+	for _, address := range []string{config.Listen, config.UnixSocket, config.StatusListen, config.GRPCListen, config.GRPCUnixSocket, config.ProxyListen} {
 		if address != "" && address != agent.Off {
 			want++
 		}

@@ -38,8 +38,7 @@ func TestSamplesHaveFlagsOfTheAgent(t *testing.T) {
 					continue
 				}
 				agents++
-				err := agent.CheckArgs(expand(container))
-				if err != nil {
+				if err := agent.CheckArgs(expand(container)); err != nil {
 					t.Errorf("%s: %v", filepath.Base(path), err)
 				}
 			}

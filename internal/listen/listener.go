@@ -12,8 +12,10 @@ import (
 const (
 	// MaxRefusals is how many connections are being refused at a time.
 	MaxRefusals = 256
-	// RefusalTimeout is how long a refusal may take: the time in which the peer can read it.
+	// RefusalTimeout is how long a refused peer has to hang up, from when it was told to.
 	RefusalTimeout = 250 * time.Millisecond
+	// refusalWriteTimeout is how long that may take to tell. A new connection has room for it; it is the processor that can be busy.
+	refusalWriteTimeout = 5 * time.Second
 )
 
 // Limits bound a [Listener].
@@ -144,7 +146,7 @@ func (l *Listener) refuse(conn net.Conn) {
 	defer func() { <-l.refusals }()
 	defer func() { _ = conn.Close() }() // Nothing that was written has to arrive.
 	l.refused.Add(1)
-	_ = conn.SetDeadline(time.Now().Add(RefusalTimeout))
+	_ = conn.SetWriteDeadline(time.Now().Add(refusalWriteTimeout))
 	if l.limits.Refuse == nil {
 		return
 	}
@@ -152,6 +154,7 @@ func (l *Listener) refuse(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
 		return
 	}
+	_ = conn.SetReadDeadline(time.Now().Add(RefusalTimeout))
 	var discard [512]byte
 	for read := 0; read < maxDiscardBytes; {
 		n, err := conn.Read(discard[:])

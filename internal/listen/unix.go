@@ -10,10 +10,14 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // MaxUnixPathBytes is how long the path of a Unix socket can be on every system that this is built for.
 const MaxUnixPathBytes = 103
+
+// lookTimeout is how long it may take to find whether somebody listens on a socket.
+const lookTimeout = time.Second
 
 // Unix listens on a Unix socket at path, whose permissions become mode. Who may connect is who may write to it. A socket that is
 // there and that nobody listens on is replaced: the process that made it was killed before it could remove it. Closing the
@@ -61,7 +65,7 @@ func removeStale(ctx context.Context, path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%s is there and no socket", path)
 	}
-	conn, err := (&net.Dialer{Timeout: RefusalTimeout}).DialContext(ctx, "unix", path)
+	conn, err := (&net.Dialer{Timeout: lookTimeout}).DialContext(ctx, "unix", path)
 	switch {
 	case err == nil:
 		_ = conn.Close()
