@@ -87,10 +87,8 @@ func (u *upload) next(p []byte) (int, error) {
 	default:
 		u.kept = append(u.kept, p[:n]...)
 	}
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) { // The server has taken the deadline back by then: it reads on to see whether the client is there.
 		u.ended.Store(true)
-		// From here on the server reads to see whether the client is still there, for as long as the answer takes.
-		_ = u.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
