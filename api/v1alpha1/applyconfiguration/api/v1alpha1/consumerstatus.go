@@ -22,7 +22,7 @@ type ConsumerStatusApplyConfiguration struct {
 	Unreachable *int32 `json:"unreachable,omitempty"`
 	// mismatched is how many of the stale pods have the generation with other digests.
 	Mismatched *int32 `json:"mismatched,omitempty"`
-	// overridden is how many of the stale pods were told to ignore the split.
+	// overridden is how many of the stale pods have what is published and were told to ignore the split.
 	Overridden *int32 `json:"overridden,omitempty"`
 	// stalePods are the stale pods in the order of their names, the first 10 of them.
 	StalePods []StalePodApplyConfiguration `json:"stalePods,omitempty"`
