@@ -88,6 +88,7 @@ func TestPods(t *testing.T) {
 // TestSubject: with another selector, port, time-out or UID nothing is known, and what was on its way counts for nothing.
 func TestSubject(t *testing.T) {
 	c := newCluster(2)
+	c.took = time.Second // So that nothing is known at once.
 	testPoller(t, c, func(p *Poller) {
 		p.Follow(ring())
 		p.Publish(edge, asks(1), time.Now())
