@@ -77,7 +77,10 @@ func (d *decoder) checkQuotas(counts []uint32) error {
 	d.ring.placed = newBitmap(d.ring.Len())
 	for i, n := range counts {
 		quota := d.ring.algorithm.quota(d.ring.Weight(i))
-		if uint64(n) != quota && (n != 1 || quota == 0 || d.ring.checksum(i) != FixedPoint) {
+		if quota > 1 && d.ring.checksum(i) == FixedPoint {
+			quota = 1
+		}
+		if uint64(n) != quota {
 			return formatErrorf("points", atPoints, "backend %q has %d points, its weight of %d gives %d",
 				d.ring.ID(i), n, d.ring.Weight(i), quota)
 		}

@@ -157,6 +157,18 @@ func reseal(b []byte) []byte {
 	return b
 }
 
+// TestFixedPointHasOnePoint renames a backend to one on the fixed point: it has one point, and not as many as its weight gives.
+func TestFixedPointHasOnePoint(t *testing.T) {
+	r := mustBuild(t, ring.Config{
+		Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 2}, Identity: ring.IdentityAddress,
+		Backends: []ring.Backend{{ID: "10.0.87.193:3255", Weight: 1}},
+	})
+	forged := reseal(bytes.Replace(r.Snapshot(), []byte("10.0.87.193:3255"), []byte("10.0.87.193:3254"), 1))
+	if _, err := ring.Open(forged); err == nil || !strings.Contains(err.Error(), "has 2 points, its weight of 1 gives 1") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestEveryByteCounts edits each byte of small snapshots in turn. Without a new checksum every edit is refused; with it,
 // an edit is refused with a FormatError, or it is another ring that is in canonical form.
 func TestEveryByteCounts(t *testing.T) {

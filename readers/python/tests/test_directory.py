@@ -39,7 +39,7 @@ class Routing(unittest.TestCase):
                 data = good.replace(old, new.replace("\\n", "\n"), 1).encode()
                 if verdict == "accepted":
                     parse(data)
-                else:  # What Go is lax about is refused here.
+                else:
                     self.assertRaises(RoutingError, parse, data)
 
     def test_bytes(self) -> None:

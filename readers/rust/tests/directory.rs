@@ -70,7 +70,6 @@ fn routing_same_verdicts_as_go() {
         let fields: Vec<&str> = row.split('\t').collect();
         let edited = good.replacen(fields[2], &fields[3].replace("\\n", "\n"), 1);
         let parsed = Routing::parse(edited.as_bytes());
-        // What Go is lax about is refused here.
         assert_eq!(parsed.is_ok(), fields[0] == "accepted", "{}: {parsed:?}", fields[1]);
     }
 }
