@@ -37,7 +37,7 @@ func (s *State) Pick(key []byte, features ...string) (Decision, error) {
 	}
 	owner, err := view.Owner(hash)
 	if err != nil || chosen.passesOver() {
-		return s.pickAnother(chosen, view, hash, features)
+		return s.pickAnother(chosen, hash, features)
 	}
 	chosen.counts.selections.add()
 	return chosen.decision(owner), nil
@@ -58,7 +58,7 @@ func (s *State) viewOn(chosen *side, features []string) (*side, *ring.View, erro
 
 // pickAnother is what Pick does where the ring that was chosen has no backend, or some may have to be passed over. It is apart because
 // it needs a buffer.
-func (s *State) pickAnother(chosen *side, view *ring.View, hash uint32, features []string) (Decision, error) {
+func (s *State) pickAnother(chosen *side, hash uint32, features []string) (Decision, error) {
 	chosen, view, err := s.viewOn(chosen, features)
 	if err != nil {
 		return Decision{}, err
