@@ -3,7 +3,9 @@
 package listen
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +14,7 @@ import (
 const (
 	// MaxRefusals is how many connections are being refused at a time.
 	MaxRefusals = 256
-	// RefusalTimeout is how long a refused peer has to hang up, from when it was told to.
+	// RefusalTimeout is how long a refused peer has to say something, and then again to hang up, from when it was told to.
 	RefusalTimeout = 250 * time.Millisecond
 	// refusalWriteTimeout is how long that may take to tell. A new connection has room for it; it is the processor that can be busy.
 	refusalWriteTimeout = 5 * time.Second
@@ -140,7 +142,7 @@ func (c *anyConn) Close() error {
 	return c.Conn.Close()
 }
 
-// refuse says so and waits until the peer has closed: closing a connection with unread bytes would reset it, and take from the
+// refuse waits until the peer has said something, says so, and waits until the peer has closed: closing a connection with unread bytes would reset it, and take from the
 // peer what it has not read yet.
 func (l *Listener) refuse(conn net.Conn) {
 	defer func() { <-l.refusals }()
@@ -150,13 +152,19 @@ func (l *Listener) refuse(conn net.Conn) {
 	if l.limits.Refuse == nil {
 		return
 	}
+	var discard [512]byte
+	// A client of HTTP takes an answer that comes before its request for a broken connection.
+	_ = conn.SetReadDeadline(time.Now().Add(RefusalTimeout))
+	read, err := conn.Read(discard[:])
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
 	l.limits.Refuse(conn)
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(RefusalTimeout))
-	var discard [512]byte
-	for read := 0; read < maxDiscardBytes; {
+	for read < maxDiscardBytes {
 		n, err := conn.Read(discard[:])
 		if err != nil {
 			return

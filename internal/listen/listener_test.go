@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -89,6 +90,26 @@ func TestListenerRefusesBeyondItsLimit(t *testing.T) {
 	defer func() { _ = third.Close() }()
 	if text, err := io.ReadAll(dial(t, l)); err != nil || string(text) != "full" {
 		t.Errorf("the one after got %q, %v", text, err)
+	}
+}
+
+// TestRefusalWaitsForARequest: a client that gets an answer before it has asked takes the connection for broken.
+func TestRefusalWaitsForARequest(t *testing.T) {
+	l := open(t, 1)
+	conns := accepted(t, l)
+	dial(t, l)
+	defer func() { _ = (<-conns).Close() }()
+	refused := dial(t, l)
+	_ = refused.SetReadDeadline(time.Now().Add(listen.RefusalTimeout / 5))
+	if n, err := refused.Read(make([]byte, 8)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("before it asked: %d bytes, %v", n, err)
+	}
+	_ = refused.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := refused.Write([]byte("?")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(refused); err != nil || string(text) != "full" {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 
