@@ -22,6 +22,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/cli"
+	"github.com/ringwright/ringwright/internal/routingtest"
 )
 
 const shards = `apiVersion: ringwright.dev/v1alpha1
@@ -133,7 +134,7 @@ var _ = Describe("A published ring", Ordered, func() {
 			},
 			"an address": {
 				func(cm *corev1.ConfigMap) {
-					cm.Data["routing.json"] = strings.Replace(cm.Data["routing.json"], "10.0.1.1", "10.0.1.2", 1)
+					cm.Data["routing.json"] = routingtest.Reseal(strings.Replace(cm.Data["routing.json"], "10.0.1.1", "10.0.1.2", 1))
 				},
 				"shards-routing", "FAIL  HashRing %s/shards: status.routing is what is published: ",
 			},
