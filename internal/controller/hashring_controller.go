@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -28,6 +29,9 @@ import (
 	"github.com/ringwright/ringwright/internal/telemetry"
 )
 
+// ErrDeposed says that another replica of the operator leads: this one must write nothing any more.
+var ErrDeposed = errors.New("another replica leads")
+
 // nameRecheck is how soon a name that was taken is looked at again: nothing tells when a ConfigMap without our label
 // goes away.
 const nameRecheck = 30 * time.Second
@@ -39,9 +43,9 @@ type HashRingReconciler struct {
 	Rings     *ringcache.Cache
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
-	// LeaderEpoch returns the epoch of this operator among those that led, given that of what is published; nil where nobody
-	// elects a leader. An error says that another one leads, or that it cannot be known.
-	LeaderEpoch func(ctx context.Context, last int64) (int64, error)
+	// LeaderEpoch returns the epoch of this operator among those that led, for one HashRing and given that of what is published
+	// for it; nil where nobody elects a leader. Errors: [ErrDeposed], or why it cannot be known.
+	LeaderEpoch func(ctx context.Context, ring types.UID, last int64) (int64, error)
 	// Metrics counts what is published; nil counts nothing.
 	Metrics *telemetry.Metrics
 
@@ -91,6 +95,9 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	out := r.advance(ctx, ring)
 	if apierrors.HasStatusCause(out.failure, corev1.NamespaceTerminatingCause) {
 		return ctrl.Result{}, nil // Nothing can be made there any more, and the HashRing is about to go as well.
+	}
+	if errors.Is(out.failure, ErrDeposed) { // The status is the other one's to write.
+		return ctrl.Result{}, out.failure
 	}
 	r.count(ring, out)
 	r.consumers.publish(ring, out)
@@ -181,7 +188,7 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 		seen.PublishedAt = r.published.at(ring.UID)
 	}
 	if err == nil && r.LeaderEpoch != nil {
-		seen.LeaderEpoch, err = r.LeaderEpoch(ctx, plan.LastLeaderEpoch(ring, seen.Observation))
+		seen.LeaderEpoch, err = r.LeaderEpoch(ctx, ring.UID, plan.LastLeaderEpoch(ring, seen.Observation))
 	}
 	if err == nil {
 		seen.Consumers, err = r.consumers.observe(ring)

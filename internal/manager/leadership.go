@@ -7,28 +7,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/ringwright/ringwright/internal/controller"
 )
 
 // leaseTimeout bounds each request for the Lease, as it does by default for a manager that makes its lock itself.
 const leaseTimeout = 10 * time.Second
 
-// ErrDeposed says that another replica leads.
-var ErrDeposed = errors.New("another replica leads")
-
 // leadership numbers those who hold a Lease: the epoch grows with each change of the holder. A replica that believes that it leads,
 // and does not, has a lower one than its successor, and readers refuse what it writes.
 type leadership struct {
+	// lock is the elector's alone: whoever reads through it changes what it writes next.
 	lock resourcelock.Interface
+	// lease reads the same Lease.
+	lease resourcelock.Interface
 
 	mu    sync.Mutex
 	epoch int64
+	// raised are the epochs of the rings for which a higher one was published than the Lease counts.
+	raised map[types.UID]int64
 }
 
 // newLeadership returns the leadership of the Lease in a namespace, which the caller gives to the manager to be elected by.
@@ -40,35 +46,45 @@ func newLeadership(cfg *rest.Config, namespace string) (*leadership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming this replica: %w", err)
 	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, LeaderElectionID,
-		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, cfg, leaseTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("making the Lease's client: %w", err)
+	identity := resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}
+	l := &leadership{}
+	for _, lock := range []*resourcelock.Interface{&l.lock, &l.lease} {
+		if *lock, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, LeaderElectionID, identity, cfg, leaseTimeout); err != nil {
+			return nil, fmt.Errorf("making the Lease's client: %w", err)
+		}
 	}
-	return &leadership{lock: lock}, nil
+	return l, nil
 }
 
-// Epoch returns the epoch of this replica, which has been elected; at least 1. Last is that of what is published. Where that is
-// higher, the Lease tells whether another replica leads, which is [ErrDeposed], or the Lease was lost and made anew, which
-// counts from the start: then the epoch goes on from last. It reads the Lease the first time, and where last is higher.
-func (l *leadership) Epoch(ctx context.Context, last int64) (int64, error) {
+// Epoch returns the epoch of this replica, which has been elected, for one ring; at least 1. Last is that of what is published for
+// the ring. Where that is higher, the Lease tells whether another replica leads, which is [controller.ErrDeposed], or the Lease was lost and
+// made anew, which counts from the start: then the epoch of this ring goes on from last. It reads the Lease the first time, and where
+// last is higher.
+func (l *leadership) Epoch(ctx context.Context, ring types.UID, last int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.epoch > 0 && l.epoch >= last {
-		return l.epoch, nil
+	if known := max(l.epoch, l.raised[ring]); l.epoch > 0 && known >= last {
+		return known, nil
 	}
-	record, _, err := l.lock.Get(ctx)
+	record, _, err := l.lease.Get(ctx)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("reading the Lease: %w", err)
-	case record.HolderIdentity != l.lock.Identity():
-		return 0, fmt.Errorf("%w: the Lease %s is held by %q", ErrDeposed, l.lock.Describe(), record.HolderIdentity)
+	case record.HolderIdentity != l.lease.Identity():
+		return 0, fmt.Errorf("%w: the Lease %s is held by %q", controller.ErrDeposed, l.lease.Describe(), record.HolderIdentity)
 	}
 	l.epoch = max(l.epoch, int64(record.LeaderTransitions)+1)
-	if l.epoch < last {
-		l.epoch = last + 1
+	if l.epoch >= last {
+		return l.epoch, nil
 	}
-	return l.epoch, nil
+	if l.raised == nil {
+		l.raised = make(map[types.UID]int64)
+	}
+	l.raised[ring] = last
+	if last < math.MaxInt64 {
+		l.raised[ring]++
+	}
+	return l.raised[ring], nil
 }
 
 // leaseNamespace returns where the Lease lives: what is asked for, else the namespace that the operator runs in.
