@@ -107,6 +107,7 @@ func (s *leaseServer) hold(by string) {
 func (s *leaseServer) write(lease *coordinationv1.Lease) {
 	s.version++
 	lease.Kind, lease.APIVersion, lease.ResourceVersion = "Lease", "coordination.k8s.io/v1", strconv.Itoa(s.version)
+	lease.Name, lease.Namespace = LeaderElectionID, "system"
 	s.lease = lease
 }
 
