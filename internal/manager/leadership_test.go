@@ -111,6 +111,12 @@ func (s *leaseServer) write(lease *coordinationv1.Lease) {
 	s.lease = lease
 }
 
+func (s *leaseServer) writes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
 func (s *leaseServer) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,11 +163,14 @@ func TestDeposedDoesNotTakeTheLeaseBack(t *testing.T) {
 	stopped := make(chan struct{})
 	asked := make(chan error, 1)
 	go leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-		Lock: leads.lock, LeaseDuration: 60 * time.Second, RenewDeadline: 300 * time.Millisecond, RetryPeriod: 20 * time.Millisecond,
+		Lock: leads.lock, LeaseDuration: 60 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond,
 		Callbacks: leaderelection.LeaderCallbacks{OnStoppedLeading: func() { close(stopped) }, OnStartedLeading: func(ctx context.Context) {
 			if _, err := leads.Epoch(ctx, "a", 0); err != nil {
 				asked <- err
 				return
+			}
+			for api.writes() < 2 { // The next renewal is a moment away then.
+				<-time.After(time.Millisecond)
 			}
 			api.hold("another")
 			_, err := leads.Epoch(ctx, "a", 5)
