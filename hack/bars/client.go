@@ -57,7 +57,7 @@ func (m *mounted) remove() { _ = os.RemoveAll(m.dir) }
 func (m *mounted) publish() error {
 	candidate := reference(routing.SlotB, m.candidate)
 	return m.write(routing.File{
-		Candidate: &candidate, Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{lab: 50}},
+		Candidate: &candidate, Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{lab: routing.MaxBasisPoints / 2}},
 	}, m.candidate.Snapshot())
 }
 
@@ -120,7 +120,8 @@ func lookUp(n int, ask owner) error {
 	return errors.Join(errs...)
 }
 
-// pickSlowdown compares a client with the bare ring that it has, while some of its datacenter's keys are on the candidate or none.
+// pickSlowdown compares a client, with half of the keys on each of two rings, with the bare rings, of which a bit of the key's hash takes
+// one: whatever a lookup does beside hash and search is in the ratio.
 func pickSlowdown() (float64, error) {
 	m, err := newMounted()
 	if err != nil {
@@ -132,12 +133,15 @@ func pickSlowdown() (float64, error) {
 		return 0, err
 	}
 	defer func() { _ = c.Close() }()
+	rings := [2]*ring.Ring{m.stable, m.candidate}
 	bare := func(key []byte) (string, error) {
-		owner, err := m.stable.Owner(ring.Hash(key))
+		hash := ring.Hash(key)
+		r := rings[hash>>7&1]
+		owner, err := r.Owner(hash)
 		if err != nil {
 			return "", err
 		}
-		return m.stable.ID(owner), nil
+		return r.ID(owner), nil
 	}
 	picked := func(key []byte) (string, error) {
 		d, err := c.Pick(key)
@@ -152,7 +156,7 @@ func pickSlowdown() (float64, error) {
 	return speedup(lookupRounds, ways(bare), ways(picked))
 }
 
-// pickAllocations returns the allocations of a lookup, with a feature and with a split.
+// pickAllocations returns the allocations of two lookups, of which one asks for a feature, half of them on each ring.
 func pickAllocations() (float64, error) {
 	m, err := newMounted()
 	if err != nil {

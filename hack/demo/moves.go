@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -146,6 +147,11 @@ func (t *traffic) changeWeight(ctx context.Context) error {
 		if !slices.ContainsFunc(report.Pairs, func(p struct{ From, To string }) bool { return p.From == before[key] && p.To == after[key] }) {
 			return fmt.Errorf("key %s moves from %s to %s, which plan does not announce", key, before[key], after[key])
 		}
+	}
+	// These keys are a sample of the key space, so their part lies around the announced one: five standard deviations are never seen.
+	n, share := float64(len(t.keys)), report.Moved
+	if deviation := math.Abs(float64(len(keys)) - n*share); deviation > 5*math.Sqrt(n*share*(1-share)) {
+		return fmt.Errorf("%d of %d keys move, and plan announces %.2f%%", len(keys), len(t.keys), 100*share)
 	}
 	fmt.Printf("  kubectl hashring plan announces %.2f%% of the key space, which is %d of these %d keys\n", 100*report.Moved, len(keys), len(t.keys))
 	if err := t.apply(ctx, "heavy.yaml", heavy); err != nil {

@@ -5,6 +5,7 @@
 package ringclient_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,4 +89,47 @@ func TestOldMappingsGo(t *testing.T) {
 		return mappings(t, dir) == 1
 	})
 	checkAnswers(t, c, 49, rings[1])
+}
+
+// TestSwapTakesOneSnapshotAtMost: what a swap allocates is a part of the snapshot where that is mapped, and little more than the snapshot
+// where it is copied, in one file or in chunks.
+func TestSwapTakesOneSnapshotAtMost(t *testing.T) {
+	large := func(weight uint32) *ring.Ring {
+		c := ring.Config{Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 160}, Identity: ring.IdentityAddress}
+		for i := range 2048 {
+			c.Backends = append(c.Backends, ring.Backend{ID: fmt.Sprintf("10.%d.%d.1:8080", i/256, i%256), Weight: weight})
+		}
+		return build(t, c)
+	}
+	first, second := large(1), large(2) // Each of more than a megabyte.
+	for name, row := range map[string]struct {
+		write  func(testing.TB, string, map[string][]byte)
+		chunks int
+		most   float64
+	}{
+		"mapped": {mount, 0, 0.2}, "copied": {writePlain, 0, 1.2}, "in chunks": {mount, 4, 1.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c, err := ringclient.NewUnstarted(dir, ringclient.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			for generation, r := range []*ring.Ring{first, second} {
+				p := published(int64(generation+1), r)
+				p.chunks = row.chunks
+				row.write(t, dir, p.files(t))
+				runtime.ReadMemStats(&before)
+				if err := c.LoadNow(); err != nil {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+			}
+			part := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(second.Snapshot()))
+			if part > row.most || part == 0 {
+				t.Errorf("the swap allocated %.2f of the snapshot, the limit is %.2f", part, row.most)
+			}
+		})
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // DataLink is the link that kubelet renames into place to change all files of a volume at once.
@@ -105,11 +104,11 @@ func (m Moment) ReadRouting() (data []byte, shown string, err error) {
 // most limit of them. Shown is the path of the first file as a user knows it or, with an error, that of the offending one.
 // Errors: those of [ReadFile], and [ErrEmptyChunk]. It takes memory for the snapshot once.
 func (m Moment) ReadSnapshot(ref Reference, limit int64) (data []byte, shown string, err error) {
+	if ref.Chunks > 1 {
+		data = make([]byte, 0, m.sizeInChunks(ref, limit))
+	}
 	for chunk := range ref.Files() {
 		before := int64(len(data))
-		if chunk == 1 { // The chunks are about equally long; what is read behind the last one says that it ends there.
-			data = slices.Grow(data, len(data)*(ref.Chunks-1)+1)
-		}
 		next, path, err := m.appendChunk(data, ref.Slot, chunk, limit-before)
 		var tooLarge *FileTooLargeError
 		switch {
@@ -125,6 +124,21 @@ func (m Moment) ReadSnapshot(ref Reference, limit int64) (data []byte, shown str
 		data = next
 	}
 	return data, shown, nil
+}
+
+// sizeInChunks returns how much room a snapshot in chunks takes, at most limit and a byte: about, because the chunks are about equally
+// long. A byte more than each is what says that it ends.
+func (m Moment) sizeInChunks(ref Reference, limit int64) int64 {
+	sub := m.a
+	if ref.Slot == SlotB {
+		sub = m.b
+	}
+	for _, f := range []folder{m.root, sub[0]} {
+		if info, err := os.Stat(filepath.Join(f.actual, ref.Slot.FileName())); err == nil {
+			return min((max(info.Size(), 0)+1)*int64(ref.Chunks), limit+1)
+		}
+	}
+	return 0
 }
 
 // VolumeFile returns where the snapshot that ref names lies if it is one regular file of a volume that kubelet swaps, and its path
@@ -203,7 +217,9 @@ func appendRegular(dst []byte, path string, limit int64) ([]byte, error) {
 	}
 	defer func() { _ = file.Close() }() // Nothing was written, so there is nothing that closing could lose.
 	have, space := len(dst), int(info.Size())+1
-	dst = slices.Grow(dst, space)
+	if cap(dst)-have < space {
+		dst = append(make([]byte, 0, have+space), dst...)
+	}
 	n, err := io.ReadFull(file, dst[have:have+space])
 	switch {
 	case err == nil:
