@@ -54,7 +54,9 @@ func (d *dialer) dial(ctx context.Context, network, address string) (*conn, erro
 type conn struct {
 	net.Conn
 	written atomic.Int64
-	idle    time.Duration
+	// shared says that it carries several requests at once, without TLS that would say so.
+	shared bool
+	idle   time.Duration
 	// armed is when the deadline of writes was set. A transport writes from one goroutine at a time.
 	armed   time.Time
 	release func()
@@ -107,5 +109,8 @@ func unwrap(c net.Conn) *conn {
 		c = secure.NetConn()
 	}
 	plain, _ := c.(*conn)
+	if plain != nil && plain.shared {
+		return nil
+	}
 	return plain
 }

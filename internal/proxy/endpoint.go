@@ -63,11 +63,13 @@ func (p *Proxy) newEndpoint(id, target string) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!p.config.HTTP2 || p.credentials != nil)
 	e.transport = &http.Transport{
+		// It makes the connections without TLS.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := p.dialEndpoint(ctx, e, network, address)
 			if err != nil {
 				return nil, err
 			}
+			c.shared = p.config.HTTP2
 			return c, nil
 		},
 		DisableCompression:     true,

@@ -57,3 +57,12 @@ func Sent(writes ...int) bool {
 	}
 	return e.sent()
 }
+
+// LooksAfterStop says whether an idle timer runs that was stopped while it looked.
+func LooksAfterStop() bool {
+	t := startIdleTimer(time.Hour, func() {})
+	t.rests()
+	t.stop()
+	t.look()
+	return t.timer.Stop()
+}
