@@ -19,6 +19,8 @@ type idleTimer struct {
 	timer  *time.Timer
 	// since is when the wait began, in nanoseconds; 0 while nobody waits.
 	since atomic.Int64
+	// stopped says that nobody waits any more.
+	stopped atomic.Bool
 }
 
 func startIdleTimer(idle time.Duration, expire func()) *idleTimer {
@@ -30,6 +32,9 @@ func startIdleTimer(idle time.Duration, expire func()) *idleTimer {
 
 // look waits for the rest of the time where something has happened meanwhile: to note that costs less than to set a timer.
 func (t *idleTimer) look() {
+	if t.stopped.Load() {
+		return
+	}
 	rest := t.idle
 	if since := t.since.Load(); since != 0 {
 		rest -= time.Since(time.Unix(0, since))
@@ -39,11 +44,19 @@ func (t *idleTimer) look() {
 		return
 	}
 	t.timer.Reset(rest)
+	if t.stopped.Load() { // Meanwhile: what stop stopped was set again.
+		t.timer.Stop()
+	}
 }
 
 func (t *idleTimer) waits() { t.since.Store(time.Now().UnixNano()) }
 func (t *idleTimer) rests() { t.since.Store(0) }
-func (t *idleTimer) stop()  { t.timer.Stop() }
+
+// stop is for good.
+func (t *idleTimer) stop() {
+	t.stopped.Store(true)
+	t.timer.Stop()
+}
 
 // download is the body of an answer on its way to the client.
 type download struct {

@@ -17,8 +17,9 @@ import (
 // reason is why an attempt failed or the proxy answered itself. It is a label of metrics.
 type reason string
 
-// Reasons for which the next backend is tried, if anything is.
 const (
+	// Reasons for which the next backend is tried, if anything is.
+
 	reasonNoAddress reason = "no_address" // the backend has none that can be dialled
 	reasonRefused   reason = "refused"    // nobody listens
 	reasonTimeout   reason = "dial_timeout"
@@ -27,10 +28,9 @@ const (
 	reasonConnect   reason = "connect" // another error of connecting
 	reasonStale     reason = "stale"   // a kept connection was closed as it was used
 	reasonReset     reason = "reset"   // a new connection was closed without an answer
-)
 
-// Reasons that end a request.
-const (
+	// Reasons that end a request.
+
 	reasonBroken          reason = "broken" // the answer had begun
 	reasonResponseTimeout reason = "response_timeout"
 	reasonDeadline        reason = "timeout"
