@@ -71,6 +71,8 @@ type Config struct {
 	Attempts int
 	// ReplayBytes is how much of a request body is kept until an answer comes, so that it can be sent again.
 	ReplayBytes int
+	// ReplayTotal is how much is kept so of all bodies together. One for which nothing is left is passed on and not sent again.
+	ReplayTotal int64
 	// PassOver is for how long a backend is passed over that cannot be reached; it doubles with each failure in a row, up to
 	// MaxPassOver.
 	PassOver, MaxPassOver time.Duration
@@ -110,7 +112,7 @@ func DefaultConfig() Config {
 	return Config{
 		Key: "${uri}", EmptyKey: EmptyKeyReject,
 		DefaultPort: 80, Host: HostPreserve, Forwarded: ForwardedReplace,
-		Attempts: 3, ReplayBytes: 64 << 10, PassOver: time.Second, MaxPassOver: 10 * time.Second,
+		Attempts: 3, ReplayBytes: 64 << 10, ReplayTotal: 16 << 20, PassOver: time.Second, MaxPassOver: 10 * time.Second,
 		DialTimeout: time.Second, ResponseTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		HeaderTimeout: 5 * time.Second, KeepAlive: 30 * time.Second,
 		MaxRequests: 8192, MaxConnections: 8192, MaxBackendConnections: 1024, IdleConnections: 64,
@@ -169,6 +171,7 @@ func (c *Config) checkNumbers() error {
 		{"--proxy-default-port", int64(c.DefaultPort), 1, math.MaxUint16},
 		{"--proxy-attempts", int64(c.Attempts), 1, ringclient.MaxOwners},
 		{"--proxy-replay-bytes", int64(c.ReplayBytes), 0, maxReplayBytes},
+		{"--proxy-replay-total", c.ReplayTotal, int64(c.ReplayBytes), math.MaxInt64},
 		{"--proxy-max-requests", int64(c.MaxRequests), 1, math.MaxInt32},
 		{"--proxy-max-connections", int64(c.MaxConnections), 1, math.MaxInt32},
 		{"--proxy-max-backend-connections", int64(c.MaxBackendConnections), 1, math.MaxInt32},

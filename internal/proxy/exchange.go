@@ -95,7 +95,7 @@ func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	if out.Body != nil {
 		x.upload = &upload{
-			source: out.Body, control: x.writer.control, idle: x.p.config.IdleTimeout, limit: x.p.config.ReplayBytes,
+			source: out.Body, control: x.writer.control, idle: x.p.config.IdleTimeout, limit: x.p.config.ReplayBytes, budget: &x.p.replay,
 		}
 	}
 	for {
@@ -137,7 +137,7 @@ func (x *exchange) attempt(out *http.Request) (*http.Response, *failure) {
 		x.p.config.Logger.Info("backend answers again", "backend", e.id, "address", e.target)
 	}
 	if x.upload != nil {
-		x.upload.settled.Store(true)
+		x.upload.settle()
 	}
 	return response, nil
 }

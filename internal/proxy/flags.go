@@ -38,6 +38,7 @@ func (c *Config) addRouting(flags *pflag.FlagSet) {
 func (c *Config) addFailover(flags *pflag.FlagSet) {
 	flags.IntVar(&c.Attempts, "proxy-attempts", c.Attempts, "how often a request is tried; 1 never fails over")
 	flags.IntVar(&c.ReplayBytes, "proxy-replay-bytes", c.ReplayBytes, "how much of a request body is kept so that it can be sent again")
+	flags.Int64Var(&c.ReplayTotal, "proxy-replay-total", c.ReplayTotal, "how much is kept of all request bodies together; beyond it they are not sent again")
 	flags.DurationVar(&c.PassOver, "proxy-pass-over", c.PassOver,
 		"for how long a backend that cannot be reached is passed over; doubles with each failure in a row")
 	flags.DurationVar(&c.MaxPassOver, "proxy-max-pass-over", c.MaxPassOver, "the longest of these times")

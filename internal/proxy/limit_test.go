@@ -306,6 +306,7 @@ func TestConfigErrors(t *testing.T) {
 		"--proxy-attempts is 65, not 1 to 64":                      func(c *proxy.Config) { c.Attempts = 65 },
 		"--proxy-attempts is 0, not 1 to 64":                       func(c *proxy.Config) { c.Attempts = 0 },
 		"--proxy-replay-bytes is 16777217, not 0 to 16777216":      func(c *proxy.Config) { c.ReplayBytes = 16<<20 + 1 },
+		"--proxy-replay-total is 65535, not 65536 to":              func(c *proxy.Config) { c.ReplayTotal = 65535 },
 		"--proxy-max-requests is 0, not 1 to":                      func(c *proxy.Config) { c.MaxRequests = 0 },
 		"--proxy-max-header-bytes is 1023, not 1024 to 1048576":    func(c *proxy.Config) { c.MaxHeaderBytes = 1023 },
 		"--proxy-max-body is -1, not 0 to":                         func(c *proxy.Config) { c.MaxBody = -1 },

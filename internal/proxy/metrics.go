@@ -43,6 +43,8 @@ type metrics struct {
 	receivedBytes  prometheus.Counter
 	sentBytes      prometheus.Counter
 	passedOver     prometheus.Counter
+	notKept        prometheus.CounterFunc
+	replayBytes    prometheus.GaugeFunc
 	// backends is nil unless it was asked for.
 	backends    *prometheus.CounterVec
 	inFlight    prometheus.GaugeFunc
@@ -78,8 +80,12 @@ func (p *Proxy) newMetrics() *metrics {
 		receivedBytes: counter("received_bytes_total", "Bytes of bodies that came from clients, those of tunnels included."),
 		sentBytes:     counter("sent_bytes_total", "Bytes of bodies that came from backends, those of tunnels included."),
 		passedOver:    counter("passed_over_total", "Times that a backend was reported as failed, so that lookups pass over it for a while."),
-		inFlight:      gauge("requests_in_flight", "Requests that are running.", p.inFlight.Load),
-		connections:   gauge("backend_connections", "Connections to backends that are open.", p.dialer.open.Load),
+		notKept: prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: namespace + "replay_refused_total", Help: "Request bodies that could not be sent again because too much was kept of others.",
+		}, func() float64 { return float64(p.replay.refused.Load()) }),
+		replayBytes: gauge("replay_bytes", "Memory that is held for request bodies that may be sent again.", p.replay.held.Load),
+		inFlight:    gauge("requests_in_flight", "Requests that are running.", p.inFlight.Load),
+		connections: gauge("backend_connections", "Connections to backends that are open.", p.dialer.open.Load),
 	}
 	for role := range roleCount {
 		for class := range classNames {
@@ -97,7 +103,7 @@ func (p *Proxy) newMetrics() *metrics {
 func (m *metrics) all() []prometheus.Collector {
 	list := []prometheus.Collector{
 		m.requestsVec, m.attempts, m.failovers, m.retriesRefused, m.errors, m.firstByteVec, m.receivedBytes, m.sentBytes,
-		m.passedOver, m.inFlight, m.connections,
+		m.passedOver, m.notKept, m.replayBytes, m.inFlight, m.connections,
 	}
 	if m.backends != nil {
 		list = append(list, m.backends)

@@ -27,6 +27,7 @@ type Proxy struct {
 	dialer      dialer
 	table       table
 	tunnels     tunnels
+	replay      budget
 	buffers     bufferPool
 	errorLog    *log.Logger
 	inFlight    atomic.Int64
@@ -46,7 +47,8 @@ func New(client *ringclient.Client, config Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		client: client, config: config, stop: make(chan struct{}), done: make(chan struct{}),
-		table: table{endpoints: make(map[place]*endpoint)},
+		table:  table{endpoints: make(map[place]*endpoint)},
+		replay: budget{most: config.ReplayTotal},
 	}
 	p.dialer = dialer{timeout: config.DialTimeout, idle: config.IdleTimeout, most: int64(config.MaxConnections), makeRoom: p.table.closeIdle}
 	var err error

@@ -20,9 +20,11 @@ var errNotKept = errors.New("the beginning of the request body is not kept")
 type upload struct {
 	control *http.ResponseController
 	idle    time.Duration
-	limit   int
-	// settled says that the body will not be sent again.
-	settled atomic.Bool
+	// limit is how much is kept, budget that of all bodies.
+	limit  int
+	budget *budget
+	// settled says that the body will not be sent again, done that the request is over.
+	settled, done atomic.Bool
 	// ended says that the client has sent all of it.
 	ended atomic.Bool
 	// read is how much came from the client.
@@ -36,10 +38,31 @@ type upload struct {
 	lost  bool
 	err   error
 	armed time.Time
+	// reader is that of the last attempt.
+	reader *uploadReader
+}
+
+// budget is how much memory all request bodies together may be kept in.
+type budget struct {
+	most          int64
+	held, refused atomic.Int64
+}
+
+// take asks for some bytes.
+func (b *budget) take(n int64) bool {
+	if b.held.Add(n) <= b.most {
+		return true
+	}
+	b.held.Add(-n)
+	b.refused.Add(1)
+	return false
 }
 
 // attempt returns a reader of the body from its beginning.
-func (u *upload) attempt() *uploadReader { return &uploadReader{upload: u} }
+func (u *upload) attempt() *uploadReader {
+	u.reader = &uploadReader{upload: u}
+	return u.reader
+}
 
 // replayable says that the body can be sent from its beginning. While somebody waits for the client, it cannot.
 func (u *upload) replayable() bool {
@@ -82,8 +105,9 @@ func (u *upload) next(p []byte) (int, error) {
 	u.read.Add(int64(n))
 	switch {
 	case u.lost:
-	case u.settled.Load() || len(u.kept)+n > u.limit:
-		u.lost, u.kept = u.lost || n > 0 || len(u.kept) > 0, nil
+	case u.settled.Load() || !u.grow(len(u.kept)+n):
+		u.forget()
+		u.lost = u.lost || n > 0
 	default:
 		u.kept = append(u.kept, p[:n]...)
 	}
@@ -93,11 +117,41 @@ func (u *upload) next(p []byte) (int, error) {
 	return n, err
 }
 
+// grow makes room for so many bytes in all, and says whether it may.
+func (u *upload) grow(size int) bool {
+	if size <= cap(u.kept) {
+		return true
+	}
+	room := min(max(size, 2*cap(u.kept)), u.limit)
+	if size > u.limit || !u.budget.take(int64(room-cap(u.kept))) {
+		return false
+	}
+	u.kept = append(make([]byte, 0, room), u.kept...)
+	return true
+}
+
+// forget gives back what is kept.
+func (u *upload) forget() {
+	u.lost = u.lost || len(u.kept) > 0
+	u.budget.held.Add(-int64(cap(u.kept)))
+	u.kept = nil
+}
+
+// settle says that an answer came. What its attempt has still to read stays.
+func (u *upload) settle() {
+	u.settled.Store(true)
+	u.reader.tidy()
+}
+
 // linger is how long the rest of a body is waited for that nobody needs any more.
 const linger = 5 * time.Second
 
 // close ends what still reads, and lets the server wait for so long for the rest.
 func (u *upload) close(rest time.Duration) {
+	u.done.Store(true)
+	if u.settled.Store(true); u.reader != nil {
+		u.reader.tidy()
+	}
 	if !u.ended.Load() {
 		_ = u.control.SetReadDeadline(time.Now().Add(rest))
 	}
@@ -112,6 +166,7 @@ type uploadReader struct {
 // Read returns what is kept, then what comes from the client.
 func (r *uploadReader) Read(p []byte) (int, error) {
 	u := r.upload
+	defer r.tidy()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if r.at < u.read.Load() {
@@ -125,6 +180,18 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 	n, err := u.next(p)
 	r.at += int64(n)
 	return n, err
+}
+
+// tidy gives back what is kept for nobody any more. Whoever holds the lock meanwhile does so after that.
+func (r *uploadReader) tidy() {
+	u := r.upload
+	if !u.settled.Load() || !u.mu.TryLock() {
+		return
+	}
+	defer u.mu.Unlock()
+	if u.done.Load() || r == u.reader && r.at == u.read.Load() {
+		u.forget()
+	}
 }
 
 // Close does nothing: the body is not the attempt's.
