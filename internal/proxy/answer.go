@@ -53,6 +53,9 @@ func (x *exchange) modify(response *http.Response) error {
 	if config.DecisionHeader != "" {
 		response.Header.Set(config.DecisionHeader, x.describe())
 	}
+	if len(response.Header["Content-Type"]) == 0 {
+		x.writer.Header()["Content-Type"] = nil // The server would guess one.
+	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		if inner, ok := response.Body.(io.ReadWriteCloser); ok {
 			x.tunnel = newTunnel(x, inner)
@@ -125,6 +128,8 @@ func (x *exchange) failureProblem(f *failure) *problem {
 	case reasonConnections:
 		p.status, p.retryAfter, p.Error = http.StatusServiceUnavailable, 1, "too many connections to backends are open"
 		p.Field, p.Value, p.Limit = "--proxy-max-connections", "", strconv.Itoa(config.MaxConnections)
+	case reasonLocal:
+		p.status, p.retryAfter, p.Error = http.StatusServiceUnavailable, 1, "the proxy could not open a connection: "+f.err.Error()
 	case reasonBackendBusy:
 		p.status, p.retryAfter, p.Error = http.StatusServiceUnavailable, 1, "too many requests to this backend are running"
 		p.Limit = fmt.Sprintf("--proxy-max-backend-connections %d", config.MaxBackendConnections)
@@ -135,10 +140,14 @@ func (x *exchange) failureProblem(f *failure) *problem {
 	case reasonTimeout:
 		p.status, p.retryAfter, p.Limit = http.StatusGatewayTimeout, 1, config.DialTimeout.String()
 		p.Error = fmt.Sprintf("no backend could be connected to in time, the last of %d attempts was to this one", x.attempts)
-	case reasonRefused, reasonDNS, reasonTLS, reasonConnect, reasonNoAddress:
-		p.retryAfter = 1
-		p.Error = fmt.Sprintf("no backend could be connected to, the last of %d attempts was to this one: %s", x.attempts, f.reason)
-		p.Limit = fmt.Sprintf("%d attempts", config.Attempts)
+	case reasonTLS:
+		if f.retriable {
+			x.unconnected(p, f)
+			break
+		}
+		p.Error = "the backend ended the TLS connection: " + f.err.Error()
+	case reasonRefused, reasonDNS, reasonConnect, reasonNoAddress:
+		x.unconnected(p, f)
 	case reasonUpgrade:
 		p.Error = f.err.Error()
 	default:
@@ -148,6 +157,13 @@ func (x *exchange) failureProblem(f *failure) *problem {
 		}
 	}
 	return p
+}
+
+// unconnected says that no backend could be connected to.
+func (x *exchange) unconnected(p *problem, f *failure) {
+	p.retryAfter = 1
+	p.Error = fmt.Sprintf("no backend could be connected to, the last of %d attempts was to this one: %s", x.attempts, f.reason)
+	p.Limit = fmt.Sprintf("%d attempts", x.p.config.Attempts)
 }
 
 // refuse answers with a problem.

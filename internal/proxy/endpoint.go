@@ -31,6 +31,8 @@ type endpoint struct {
 	// used says that it was asked for since the table was swept last.
 	used  atomic.Bool
 	spare int
+	// alerted says that it refused what the proxy shows since it answered last, which is logged once.
+	alerted atomic.Bool
 
 	passOver, maxPassOver time.Duration
 	// failing says that failures is above 0.
@@ -154,6 +156,9 @@ func (e *endpoint) fail(now time.Time) time.Duration {
 // request was sent after that.
 func (e *endpoint) serve(sent, now time.Time) bool {
 	e.answered.Store(now.UnixNano())
+	if e.alerted.Load() {
+		e.alerted.Store(false)
+	}
 	if !e.failing.Load() {
 		return false
 	}

@@ -177,7 +177,13 @@ func (x *exchange) breakOff(body io.Closer) {
 
 // report lets lookups pass over a backend that cannot be reached.
 func (x *exchange) report(f *failure) {
-	if !f.unreachable || x.endpoint == nil {
+	if x.endpoint == nil {
+		return
+	}
+	if f.reason == reasonTLS && !f.unreachable && !x.endpoint.alerted.Swap(true) {
+		x.p.config.Logger.Warn("backend ended the TLS connection", "backend", x.endpoint.id, "address", x.endpoint.target, "error", f.err)
+	}
+	if !f.unreachable {
 		return
 	}
 	if rest := x.endpoint.fail(time.Now()); rest > 0 && x.p.client.ReportFailed(x.endpoint.id, rest) {

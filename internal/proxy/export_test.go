@@ -13,8 +13,11 @@ import (
 // ErrForeignAddress is what the dialer of a backend says to every other address.
 var ErrForeignAddress = errForeignAddress
 
-// TargetOf is targetOf.
-var TargetOf = targetOf
+// TargetOf is targetOf, IsLocal is isLocal.
+var (
+	TargetOf = targetOf
+	IsLocal  = isLocal
+)
 
 // DialAs dials an address with the dialer of a backend at target.
 func (p *Proxy) DialAs(ctx context.Context, target, address string) error {

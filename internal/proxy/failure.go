@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -40,6 +42,7 @@ const (
 	reasonBusy            reason = "busy"
 	reasonBackendBusy     reason = "backend_busy"
 	reasonConnections     reason = "connections"
+	reasonLocal           reason = "local" // this system has no more of what a connection needs
 	reasonMethod          reason = "method"
 	reasonKeyEmpty        reason = "key_empty"
 	reasonKeySize         reason = "key_size"
@@ -128,10 +131,14 @@ func (x *exchange) judge(e *evidence, err error) *failure {
 		f.reason, f.err = reasonBody, upload
 	case errors.Is(err, errTooManyConnections):
 		f.reason = reasonConnections
+	case !e.connected.Load() && isLocal(err):
+		f.reason = reasonLocal
 	case !e.connected.Load():
 		f.reason, f.retriable, f.unreachable = connectReason(err), true, true
 	case e.answered.Load():
 		f.reason = reasonBroken
+	case alert(err) != nil: // Every backend would say the same of what the proxy shows.
+		f.reason, f.err = reasonTLS, alert(err)
 	case timedOut(err):
 		f.reason = reasonResponseTimeout
 	case e.reused.Load():
@@ -140,6 +147,26 @@ func (x *exchange) judge(e *evidence, err error) *failure {
 		f.reason, f.retriable = reasonReset, true
 	}
 	return f
+}
+
+// alert returns what a backend said as it ended a TLS connection, nil where it said nothing. With TLS 1.3 that is how it refuses a
+// certificate: to the proxy, the handshake was over.
+func alert(err error) error {
+	var said *net.OpError
+	if errors.As(err, &said) && said.Op == "remote error" { // crypto/tls has no type for it.
+		return said
+	}
+	return nil
+}
+
+// isLocal says that a connection could not be made for want of something here, which says nothing about the backend: files, ports
+// or memory. A resolver keeps of such an error only the text.
+func isLocal(err error) bool {
+	var dns *net.DNSError
+	isDNS := errors.As(err, &dns)
+	return slices.ContainsFunc([]syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM,
+	}, func(e syscall.Errno) bool { return errors.Is(err, e) || isDNS && strings.HasSuffix(dns.Err, e.Error()) })
 }
 
 // connectReason says why a connection could not be made.

@@ -168,3 +168,20 @@ func TestDefaultPort(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestContentTypeIsTheBackends: one that sent none is not given one.
+func TestContentTypeIsTheBackends(t *testing.T) {
+	f := newFleet(t, config(), map[string]string{"a": backend(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = nil
+		if r.URL.Path == "/typed" {
+			w.Header().Set("Content-Type", "text/x-own")
+		}
+		_, _ = io.WriteString(w, "<html>")
+	})}, "a")
+	if got := f.get("/").header; len(got["Content-Type"]) > 0 {
+		t.Errorf("%q", got["Content-Type"])
+	}
+	if got := f.get("/typed").header.Get("Content-Type"); got != "text/x-own" {
+		t.Errorf("%q", got)
+	}
+}

@@ -3,6 +3,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -162,6 +164,33 @@ func TestTLS(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestTLSAlert: with TLS 1.3 a backend refuses a certificate when the handshake is over for the proxy. It says why, which is what
+// the client and the log get, and nobody else is tried or passed over.
+func TestTLSAlert(t *testing.T) {
+	a := newAuthority(t)
+	strict := func(c *tls.Config) { c.ClientAuth = tls.RequireAndVerifyClientCert }
+	for _, http2 := range []bool{false, true} {
+		var log bytes.Buffer
+		c := config()
+		c.TLS.Enabled, c.TLS.CAFile, c.HTTP2 = true, write(t, t.TempDir(), "ca.pem", a.pem), http2
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		f := newFleet(t, c, map[string]string{"a": a.secure(strict, "127.0.0.1"), "b": a.secure(strict, "127.0.0.1")}, "a", "b")
+		path := f.key("a")
+		for range 3 {
+			got := f.get(path)
+			if p := got.problem(t); got.status != 502 || !strings.Contains(p.Error, "tls: certificate required") || p.Value != "a" {
+				t.Errorf("HTTP/2 %v: %d %+v", http2, got.status, p)
+			}
+		}
+		if tried, failed := f.value("attempts_total"), f.value("errors_total", "reason", "tls"); tried != 3 || failed != 3 || f.value("passed_over_total") != 0 {
+			t.Errorf("HTTP/2 %v: %v attempts, %v errors, or it is passed over", http2, tried, failed)
+		}
+		if n := strings.Count(log.String(), "certificate required"); n != 1 {
+			t.Errorf("HTTP/2 %v: logged %d times:\n%s", http2, n, log.String())
+		}
 	}
 }
 
