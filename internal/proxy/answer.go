@@ -24,6 +24,10 @@ const (
 func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	// The query goes on as it came: what is routed by and what the backend gets are the same.
 	r.Out.URL.RawQuery, r.Out.URL.ForceQuery = r.In.URL.RawQuery, r.In.URL.ForceQuery
+	// So does the path. What begins with two slashes would become a target in absolute form.
+	if path := sentPath(r.In); path != r.Out.URL.EscapedPath() && !strings.HasPrefix(path, "//") {
+		r.Out.URL.Opaque = path
+	}
 	// net/http fills in the trailers of the request that it read, not those of a copy.
 	r.Out.Trailer = r.In.Trailer
 	switch x.p.config.Forwarded {

@@ -44,6 +44,7 @@ const (
 	reasonConnections     reason = "connections"
 	reasonLocal           reason = "local" // this system has no more of what a connection needs
 	reasonMethod          reason = "method"
+	reasonTarget          reason = "target" // not of a form that has a path
 	reasonKeyEmpty        reason = "key_empty"
 	reasonKeySize         reason = "key_size"
 	reasonFeatures        reason = "features"

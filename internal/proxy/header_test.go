@@ -3,6 +3,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -118,7 +119,8 @@ func TestNotAnOpenProxy(t *testing.T) {
 		"with a user":        {"GET http://u:p@" + where + "/p HTTP/1.1\r\nHost: " + where + "\r\n\r\n", 200},
 		"host header":        {"GET /p HTTP/1.1\r\nHost: " + where + "\r\n\r\n", 200},
 		"two slashes":        {"GET //" + where + "/p HTTP/1.1\r\nHost: x\r\n\r\n", 200},
-		"asterisk":           {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		"asterisk":           {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 501},
+		"no path":            {"GET x:@" + where + "/p HTTP/1.1\r\nHost: x\r\n\r\n", 501},
 		"two hosts":          {"GET / HTTP/1.1\r\nHost: x\r\nHost: " + where + "\r\n\r\n", 400},
 		"no host":            {"GET / HTTP/1.1\r\n\r\n", 400},
 		"two lengths":        {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
@@ -138,6 +140,9 @@ func TestNotAnOpenProxy(t *testing.T) {
 	}
 	if n := reached.Load(); n != 0 {
 		t.Errorf("the proxy connected %d times to what is no backend", n)
+	}
+	if n := f.value("errors_total", "reason", "target"); n != 2 {
+		t.Errorf("%v requests without a path were counted", n)
 	}
 }
 
@@ -184,4 +189,47 @@ func TestContentTypeIsTheBackends(t *testing.T) {
 	if got := f.get("/typed").header.Get("Content-Type"); got != "text/x-own" {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestTargetIsSentOn byte for byte, in whatever form it came, and is the key.
+func TestTargetIsSentOn(t *testing.T) {
+	f := newFleet(t, config(), map[string]string{"a": echoTarget(t), "b": echoTarget(t)}, "a", "b")
+	for target, want := range map[string]string{
+		"/a|b": "", `/a"b^c`: "", "/a{b}?x|y{z}": "", "/\xc3\xa4": "", "/a%2Fb": "", "/%7e~": "", "/a#b": "", `/a\b`: "", "/a?": "", "/./../b": "", "/a[b]!$&'()*+,;=:@": "",
+		"//x/y": "", "//a|b": "//a%7Cb", "http://h/a|b?c|d": "/a|b?c|d", "http://h?q": "/?q", "http://h": "/",
+	} {
+		if want == "" {
+			want = target
+		}
+		conn, in := f.dial()
+		response, err := send(t, conn, in, "GET "+target+" HTTP/1.1\r\nHost: h\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(response.Body)
+		if response.StatusCode != 200 && target == "http://h" { // There is nothing that a key could be made of.
+			continue
+		}
+		if string(got) != want {
+			t.Errorf("%q: the backend got %q", target, got)
+		}
+		key := strings.TrimPrefix(target, "http://h")
+		d, err := f.client.Lookup([]byte(key), nil, 1)
+		if err != nil || !strings.Contains(response.Header.Get("X-Decision"), `"`+d[0].ID()+`"`) {
+			t.Errorf("%q: %q, not the owner of %q", target, response.Header.Get("X-Decision"), key)
+		}
+	}
+}
+
+// echoTarget answers with the target of the request as it came.
+func echoTarget(t testing.TB) string {
+	return raw(t, func(_ int, c net.Conn, in *bufio.Reader) {
+		line, err := in.ReadString('\n')
+		if words := strings.Fields(line); err == nil && len(words) == 3 {
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(words[1]), words[1])
+			for err == nil && line != "\r\n" { // To close with something unread would be a reset.
+				line, err = in.ReadString('\n')
+			}
+		}
+	})
 }

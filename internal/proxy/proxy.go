@@ -82,6 +82,8 @@ func (p *Proxy) Server() *http.Server {
 		IdleTimeout:       clientIdleTimeout,
 		MaxHeaderBytes:    p.config.MaxHeaderBytes,
 		ErrorLog:          p.errorLog,
+		// Else "OPTIONS *" would be answered before the proxy sees it.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -28,6 +28,11 @@ func (x *exchange) admit(r *http.Request, running int64) *problem {
 			status: http.StatusNotImplemented, reason: reasonMethod, Error: "this proxy makes no tunnels to where a client wants",
 			Field: "method", Value: r.Method, Limit: "every other method",
 		}
+	case r.RequestURI == "*" || r.URL.Opaque != "":
+		return &problem{
+			status: http.StatusNotImplemented, reason: reasonTarget, Error: "this is a request for no object, so that no backend owns it",
+			Field: "request target", Value: r.RequestURI, Limit: "a path, or http:// with a host and a path",
+		}
 	case config.MaxBody > 0 && r.ContentLength > config.MaxBody:
 		return x.bodyProblem(strconv.FormatInt(r.ContentLength, 10))
 	}

@@ -34,8 +34,8 @@ type variable func(dst []byte, r *http.Request, argument string) []byte
 
 // variables are what can stand in braces. Those with a name behind a colon are in named.
 var variables = map[string]variable{
-	"path":   func(dst []byte, r *http.Request, _ string) []byte { return append(dst, r.URL.EscapedPath()...) },
-	"uri":    func(dst []byte, r *http.Request, _ string) []byte { return appendURI(dst, r.URL) },
+	"path":   func(dst []byte, r *http.Request, _ string) []byte { return append(dst, sentPath(r)...) },
+	"uri":    appendURI,
 	"host":   func(dst []byte, r *http.Request, _ string) []byte { return append(dst, hostOnly(r.Host)...) },
 	"method": func(dst []byte, r *http.Request, _ string) []byte { return append(dst, r.Method...) },
 	"client": func(dst []byte, r *http.Request, _ string) []byte { return append(dst, clientIP(r.RemoteAddr)...) },
@@ -157,15 +157,26 @@ func (t *Template) AppendKey(dst []byte, r *http.Request) (key []byte, empty boo
 	return dst, empty
 }
 
-// appendURI appends the path and the query as they were sent.
-func appendURI(dst []byte, u *url.URL) []byte {
-	dst = append(dst, u.EscapedPath()...)
-	if u.RawQuery != "" || u.ForceQuery {
-		dst = append(dst, '?')
-		dst = append(dst, u.RawQuery...)
+// sentURI returns path and query byte for byte as they were sent: what net/http makes of them is escaped anew.
+func sentURI(r *http.Request) string {
+	uri := r.RequestURI
+	if strings.HasPrefix(uri, "/") {
+		return uri
 	}
-	return dst
+	_, uri, _ = strings.Cut(uri, "://") // In absolute form the host stands before them.
+	if at := strings.IndexAny(uri, "/?"); at >= 0 {
+		return uri[at:]
+	}
+	return ""
 }
+
+func sentPath(r *http.Request) string {
+	path, _, _ := strings.Cut(sentURI(r), "?")
+	return path
+}
+
+// appendURI appends the path and the query as they were sent.
+func appendURI(dst []byte, r *http.Request, _ string) []byte { return append(dst, sentURI(r)...) }
 
 // appendHeader appends the values of a header with ", " between them, which is what several lines of one header mean.
 func appendHeader(dst []byte, r *http.Request, name string) []byte {
