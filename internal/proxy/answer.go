@@ -113,6 +113,7 @@ func (x *exchange) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	if f.reason == reasonCanceled {
 		panic(http.ErrAbortHandler) // An empty answer would look like one to a client that only closed its side.
 	}
+	x.failed = true
 	x.refuse(x.failureProblem(f))
 }
 

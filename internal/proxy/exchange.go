@@ -50,6 +50,8 @@ type exchange struct {
 	seen  *evidence
 	// role is that of the decision.
 	role roleLabel
+	// failed says that the proxy answered because no backend did.
+	failed bool
 	// complete says that the client has got a whole answer, of a backend or of the proxy.
 	complete bool
 }
@@ -283,8 +285,12 @@ func (x *exchange) finish(r *http.Request) {
 		ended = classCanceled
 	}
 	x.p.metrics.requests[x.role][ended].Inc()
-	if x.p.metrics.backends != nil && x.endpoint != nil {
-		x.p.metrics.backends.WithLabelValues(x.endpoint.id, classNames[ended]).Inc()
+	if x.endpoint != nil {
+		label := classNames[ended]
+		if x.failed {
+			label = classFailed
+		}
+		x.p.metrics.countBackend(x.endpoint.id, label)
 	}
 	if ended == classAborted && !r.ProtoAtLeast(1, 1) {
 		x.writer.reset()

@@ -69,3 +69,6 @@ func LooksAfterStop() bool {
 	t.look()
 	return t.timer.Stop()
 }
+
+// Sweep looks who has left, and forgets endpoints that nobody asked for in so many sweeps.
+func (p *Proxy) Sweep(unused int) { p.sweep(unused) }

@@ -3,6 +3,8 @@
 package proxy
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -17,6 +19,9 @@ const (
 )
 
 var classNames = [classCount]string{"1xx", "2xx", "3xx", "4xx", "5xx", "aborted", "canceled"}
+
+// classFailed is that of a request to a backend that gave no answer, so that the proxy gave one.
+const classFailed = "failed"
 
 // roleLabel is the ring that decided: none where the proxy answered before.
 type roleLabel uint8
@@ -45,8 +50,9 @@ type metrics struct {
 	passedOver     prometheus.Counter
 	notKept        prometheus.CounterFunc
 	replayBytes    prometheus.GaugeFunc
-	// backends is nil unless it was asked for.
+	// backends is nil unless it was asked for; counted has those of which there are series.
 	backends    *prometheus.CounterVec
+	counted     sync.Map
 	inFlight    prometheus.GaugeFunc
 	connections prometheus.GaugeFunc
 }
@@ -94,7 +100,7 @@ func (p *Proxy) newMetrics() *metrics {
 		m.firstByte[role] = m.firstByteVec.WithLabelValues(roleNames[role])
 	}
 	if p.config.BackendMetrics {
-		m.backends = counters("backend_requests_total", "Requests that ended, by backend that was tried last and class of the answer.", "backend", "class")
+		m.backends = counters("backend_requests_total", "Requests that ended, by backend that was tried last and class of its answer (failed: it gave none).", "backend", "class")
 	}
 	return m
 }
@@ -111,11 +117,26 @@ func (m *metrics) all() []prometheus.Collector {
 	return list
 }
 
-// forget drops the series of a backend that left.
-func (m *metrics) forget(id string) {
-	if m.backends != nil {
-		m.backends.DeletePartialMatch(prometheus.Labels{"backend": id})
+// countBackend counts a request by its backend. It is noted only then that there is something to forget, so that nothing stays.
+func (m *metrics) countBackend(id, class string) {
+	if m.backends == nil {
+		return
 	}
+	m.backends.WithLabelValues(id, class).Inc()
+	if _, known := m.counted.Load(id); !known {
+		m.counted.Store(id, nil)
+	}
+}
+
+// forget drops the series of backends that left.
+func (m *metrics) forget(left func(id string) bool) {
+	m.counted.Range(func(key, _ any) bool {
+		if id, ok := key.(string); ok && left(id) {
+			m.counted.Delete(id)
+			m.backends.DeletePartialMatch(prometheus.Labels{"backend": id})
+		}
+		return true
+	})
 }
 
 // Describe sends the metrics that Collect can send.

@@ -73,6 +73,39 @@ func TestBackendLeaves(t *testing.T) {
 	eventually(t, "its series to go", func() bool { return f.value("backend_requests_total", "backend", "a") == 0 })
 }
 
+// TestSeriesGoWithTheBackend: also those of one that nobody had asked for long before it left.
+func TestSeriesGoWithTheBackend(t *testing.T) {
+	one, open := counting(t, "one")
+	two, _ := counting(t, "two")
+	c := config()
+	c.BackendMetrics = true
+	f := newFleet(t, c, map[string]string{"a": one, "b": two}, "a", "b")
+	f.get(f.key("a"))
+	for range 2 {
+		f.proxy.Sweep(1)
+	}
+	eventually(t, "its endpoint to be forgotten", func() bool { return open.Load() == 0 })
+	if f.value("backend_requests_total", "backend", "a") != 1 {
+		t.Error("the series of a backend that nobody asks are gone")
+	}
+	f.publish(ringOf(t, "b"), map[string]string{"b": two})
+	f.proxy.Sweep(1)
+	if f.value("backend_requests_total", "backend", "a") != 0 {
+		t.Error("the series of one that left stay")
+	}
+}
+
+// TestFailedIsNoAnswerOfTheBackend: a 502 of the proxy is not counted as one of its.
+func TestFailedIsNoAnswerOfTheBackend(t *testing.T) {
+	c := config()
+	c.BackendMetrics = true
+	f := newFleet(t, c, map[string]string{"a": refusing(t)}, "a")
+	f.get("/")
+	if failed, own := f.value("backend_requests_total", "class", "failed"), f.value("backend_requests_total", "class", "5xx"); failed != 1 || own != 0 {
+		t.Errorf("%v failed, %v answers of the backend", failed, own)
+	}
+}
+
 // load sends requests from several clients until stop, and returns how many succeeded and what failed.
 func (f *fleet) load(stop <-chan struct{}) (wait func() (int, []string)) {
 	var running sync.WaitGroup

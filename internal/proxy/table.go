@@ -79,31 +79,29 @@ func (t *table) close() {
 }
 
 // sweep forgets the endpoints of backends that left the rings, and those that nobody asked for in many sweeps, with their idle
-// connections, and returns the identities of the first. A connection that is in use is closed after its request.
-func (t *table) sweep(state *ringclient.State, unused int) []string {
+// connections. A connection that is in use is closed after its request.
+func (t *table) sweep(state *ringclient.State, unused int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var left []string
 	for at, e := range t.endpoints {
 		if e.used.Swap(false) {
 			e.spare = 0
 		} else {
 			e.spare++
 		}
-		gone := state != nil && !onRing(state, e.id)
-		if !gone && (e.spare < unused || e.requests.Load() > 0) {
+		if onRing(state, e.id) && (e.spare < unused || e.requests.Load() > 0) {
 			continue
 		}
 		delete(t.endpoints, at)
 		e.transport.CloseIdleConnections()
-		if gone {
-			left = append(left, at.id)
-		}
 	}
-	return left
 }
 
+// onRing says that a backend is on one of the rings. Before there is a ring, nobody has left it.
 func onRing(state *ringclient.State, id string) bool {
+	if state == nil {
+		return true
+	}
 	if _, found := state.Stable().Ring.Find(id); found {
 		return true
 	}
@@ -126,9 +124,14 @@ func (p *Proxy) follow() {
 		case <-p.stop:
 			return
 		case <-tick.C:
-			for _, id := range p.table.sweep(p.client.State(), unused) {
-				p.metrics.forget(id)
-			}
+			p.sweep(unused)
 		}
 	}
+}
+
+// sweep forgets who has left, also where nobody has asked for them for so long that they are not in the table any more.
+func (p *Proxy) sweep(unused int) {
+	state := p.client.State()
+	p.table.sweep(state, unused)
+	p.metrics.forget(func(id string) bool { return !onRing(state, id) })
 }
