@@ -114,6 +114,20 @@ func (s *State) AppendDecisions(dst []Decision, key []byte, features []string, n
 	return chosen.appendDecisions(dst, view, hash, n), nil
 }
 
+// AppendUncounted appends what [State.AppendDecisions] does and leaves [Stats] as they are: for whoever goes on with a lookup that
+// is counted already, such as a proxy that looks for the next backend after the first one failed. Its errors and its cost are the same.
+func (s *State) AppendUncounted(dst []Decision, key []byte, features []string, n int) ([]Decision, error) {
+	if n < 1 || n > MaxOwners {
+		return dst, &OwnerCountError{Count: n}
+	}
+	hash := ring.Hash(key)
+	chosen, view, err := s.viewOn(s.sideOf(hash), features)
+	if err != nil {
+		return dst, err
+	}
+	return chosen.appendUncounted(dst, view, hash, n), nil
+}
+
 // Bucket returns the bucket of a key in the split of this state, 0 to routing.MaxBasisPoints-1, and false where there is none.
 func (s *State) Bucket(key []byte) (int, bool) {
 	if s.split == nil {
@@ -132,6 +146,16 @@ func (s *State) sideOf(hash uint32) *side {
 
 // appendDecisions is apart from the search for an owner that is not passed over, which needs no buffer. The view has a backend.
 func (s *side) appendDecisions(dst []Decision, view *ring.View, hash uint32, n int) []Decision {
+	first := len(dst)
+	dst = s.appendUncounted(dst, view, hash, n)
+	s.counts.selections.add()
+	if dst[first].failover {
+		s.counts.failovers.add()
+	}
+	return dst
+}
+
+func (s *side) appendUncounted(dst []Decision, view *ring.View, hash uint32, n int) []Decision {
 	var buf [MaxOwners]int
 	owners := buf[:0]
 	failover := false
@@ -143,10 +167,6 @@ func (s *side) appendDecisions(dst []Decision, view *ring.View, hash uint32, n i
 	if len(owners) == 0 { // Nobody is passed over, or all are: then it is worth a try.
 		failover = false
 		owners = view.AppendOwners(owners, hash, n, nil)
-	}
-	s.counts.selections.add()
-	if failover {
-		s.counts.failovers.add()
 	}
 	for _, owner := range owners {
 		d := s.decision(owner)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,6 +80,41 @@ func TestLookupFails(t *testing.T) {
 	if got := c.Stats().Selections; got != 0 {
 		t.Errorf("%d failed lookups were counted as selections", got)
 	}
+}
+
+// TestUncounted: the same answers and errors as those of lookups that count, with one passed over and with nobody.
+func TestUncounted(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, dir, published(3, addressRing(t, 12)).files(t))
+	c := open(t, dir, ringclient.Options{})
+	check := func(want ringclient.Stats) {
+		t.Helper()
+		for n := range ringclient.MaxOwners + 2 {
+			for _, features := range [][]string{nil, {"eu"}, {"none"}} {
+				before := c.Stats()
+				got, err := c.State().AppendUncounted(nil, []byte("key"), features, n)
+				if after := c.Stats(); after.Selections != before.Selections || after.Failovers != before.Failovers {
+					t.Fatalf("n=%d: counted", n)
+				}
+				counted, wantErr := c.Lookup([]byte("key"), features, n)
+				if !slices.Equal(got, counted) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Errorf("n=%d, %q: %q, %v, want %q, %v", n, features, ids(got), err, ids(counted), wantErr)
+				}
+			}
+		}
+		if got := c.Stats(); got.Selections != want.Selections || got.Failovers != want.Failovers {
+			t.Errorf("%d selections, %d failovers, want %d, %d", got.Selections, got.Failovers, want.Selections, want.Failovers)
+		}
+	}
+	check(ringclient.Stats{Selections: 2 * ringclient.MaxOwners})
+	owner, _ := c.State().AppendUncounted(nil, []byte("key"), nil, 1)
+	eu, _ := c.State().AppendUncounted(nil, []byte("key"), []string{"eu"}, 1)
+	failovers := uint64(ringclient.MaxOwners)
+	if owner[0].ID() == eu[0].ID() {
+		failovers *= 2
+	}
+	c.ReportFailed(owner[0].ID(), time.Minute)
+	check(ringclient.Stats{Selections: 4 * ringclient.MaxOwners, Failovers: failovers})
 }
 
 func TestDecisionCarriesBackendAndRing(t *testing.T) {
