@@ -228,7 +228,7 @@ func (x *exchange) another(r *http.Request, f *failure) bool {
 func (x *exchange) next() bool {
 	x.again = false
 	x.tried = append(x.tried, x.decision.ID())
-	decisions, err := x.state.AppendDecisions(nil, x.key, x.features, min(len(x.tried)+1, ringclient.MaxOwners))
+	decisions, err := x.state.AppendUncounted(nil, x.key, x.features, min(len(x.tried)+1, ringclient.MaxOwners))
 	if err != nil {
 		return false
 	}

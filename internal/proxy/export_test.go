@@ -72,3 +72,9 @@ func LooksAfterStop() bool {
 
 // Sweep looks who has left, and forgets endpoints that nobody asked for in so many sweeps.
 func (p *Proxy) Sweep(unused int) { p.sweep(unused) }
+
+// EndpointAt returns the endpoint that the table has for a backend at an address, and whose it is.
+func (p *Proxy) EndpointAt(id, target string) (endpoint any, ofID, ofTarget string) {
+	e := p.table.get(place{id, target}, p.newEndpoint)
+	return e, e.id, e.target
+}

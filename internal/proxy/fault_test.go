@@ -40,6 +40,19 @@ func TestRefusing(t *testing.T) {
 	}
 }
 
+// TestFailoverIsOneSelection: a request is one decision of the client, however often it is tried.
+func TestFailoverIsOneSelection(t *testing.T) {
+	f := newFleet(t, config(), map[string]string{"a": refusing(t), "b": backend(t, named("b"))}, "a", "b")
+	path := f.key("a")
+	before := f.client.Stats()
+	if got := f.get(path); got.body != "b" {
+		t.Fatalf("%+v", got)
+	}
+	if after := f.client.Stats(); after.Selections != before.Selections+1 || after.Failovers != before.Failovers {
+		t.Errorf("from %+v to %+v", before, after)
+	}
+}
+
 // TestComesBack: a backend that was passed over is asked again after its time, and then known to serve.
 func TestComesBack(t *testing.T) {
 	c := config()

@@ -68,17 +68,30 @@ func ringOf(t testing.TB, ids ...string) *ring.Ring {
 // publish writes the next generation of the ring.
 func (f *fleet) publish(r *ring.Ring, addresses map[string]string) {
 	f.t.Helper()
+	f.publishBoth(r, nil, addresses)
+}
+
+// publishBoth gives half of the keys to a candidate, where there is one.
+func (f *fleet) publishBoth(r, candidate *ring.Ring, addresses map[string]string) {
+	f.t.Helper()
 	f.generation++
 	file := routing.File{
 		APIVersion: routing.APIVersion, Ring: "cdn/edge", Generation: f.generation,
 		Stable:    routing.Reference{Slot: routing.SlotA, Digest: r.Digest(), Version: r.Algorithm().Version.String(), Revision: 7},
 		Addresses: addresses,
 	}
+	slotB := ring.EmptySlot()
+	if candidate != nil {
+		version := candidate.Algorithm().Version.String()
+		file.Candidate = &routing.Reference{Slot: routing.SlotB, Digest: candidate.Digest(), Version: version, Revision: 8}
+		file.Split = &routing.Split{Seed: 1, BasisPoints: map[string]int{routing.AnyDatacenter: routing.MaxBasisPoints / 2}}
+		slotB = candidate.Snapshot()
+	}
 	encoded, err := file.Encode()
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	files := map[string][]byte{routing.FileName: encoded, routing.SlotA.FileName(): r.Snapshot(), routing.SlotB.FileName(): ring.EmptySlot()}
+	files := map[string][]byte{routing.FileName: encoded, routing.SlotA.FileName(): r.Snapshot(), routing.SlotB.FileName(): slotB}
 	if err := materialize.Write(f.dir, files); err != nil {
 		f.t.Fatal(err)
 	}

@@ -57,6 +57,47 @@ func TestAddressMovesToAnotherBackend(t *testing.T) {
 	eventually(t, "a's old connection to be closed", func() bool { return open.Load() == 1 })
 }
 
+// TestEndpointsAreFiledByPlace: there is one for each backend at each address, and it is found again.
+func TestEndpointsAreFiledByPlace(t *testing.T) {
+	f := newFleet(t, config(), nil, "a")
+	type place struct{ id, target string }
+	places := []place{{"a", "127.0.0.1:1"}, {"b", "127.0.0.1:1"}, {"a", "127.0.0.1:2"}, {"b", "127.0.0.1:2"}}
+	found := map[any]place{}
+	for range 3 {
+		for _, at := range places {
+			e, id, target := f.proxy.EndpointAt(at.id, at.target)
+			if id != at.id || target != at.target {
+				t.Errorf("%v: got that of %s at %s", at, id, target)
+			}
+			found[e] = at
+		}
+	}
+	if len(found) != len(places) {
+		t.Errorf("%d endpoints at %d places", len(found), len(places))
+	}
+}
+
+// TestCandidate: a key of the candidate goes to the backend that owns it there, and when that fails to the next one on the same ring.
+func TestCandidate(t *testing.T) {
+	f := &fleet{t: t, dir: t.TempDir()}
+	f.publishBoth(ringOf(t, "a", "b"), ringOf(t, "b", "c", "d"), map[string]string{
+		"a": backend(t, named("a")), "b": backend(t, named("b")), "c": refusing(t), "d": backend(t, named("d")),
+	})
+	f.serve(config())
+	for _, row := range []struct{ path, want string }{
+		{f.key("a"), `backend="a", role=stable, revision=7, failover=?0, attempts=1`},
+		{f.key("d"), `backend="d", role=candidate, revision=8, failover=?0, attempts=1`},
+		{f.key("c", "d"), `backend="d", role=candidate, revision=8, failover=?1, attempts=2`},
+	} {
+		if got := f.get(row.path).header.Get("X-Decision"); got != row.want {
+			t.Errorf("%s, want %s", got, row.want)
+		}
+	}
+	if n := f.value("requests_total", "role", "candidate", "class", "2xx"); n != 2 {
+		t.Errorf("%v requests by the candidate", n)
+	}
+}
+
 // TestBackendLeaves: its idle connections are closed.
 func TestBackendLeaves(t *testing.T) {
 	one, open := counting(t, "one")
