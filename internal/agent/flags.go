@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -61,7 +63,26 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 	if flags.NArg() > 0 {
 		return v, fmt.Errorf("unexpected argument %q: agent takes flags only", flags.Arg(0))
 	}
+	if v.config.ProxyListen == "" {
+		if name := changed(flags, "proxy-"); name != "" {
+			return v, fmt.Errorf("--%s is given without --proxy-listen: there is no proxy", name)
+		}
+	}
 	return v, v.convert()
+}
+
+// changed returns the first flag by name that was given and begins with prefix, "" where there is none.
+func changed(flags *pflag.FlagSet, prefix string) string {
+	var names []string
+	flags.Visit(func(f *pflag.Flag) {
+		if strings.HasPrefix(f.Name, prefix) {
+			names = append(names, f.Name)
+		}
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
 }
 
 // addSourceFlags adds the flags of where the ring comes from and what is made of it.

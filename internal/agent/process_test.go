@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // process is an agent that is a process of its own, on a Unix socket and on free ports.
@@ -177,6 +180,43 @@ func TestSIGTERMUnderLoadLosesNoRequest(t *testing.T) {
 		t.Errorf("the process: %v\n%s", err, p.log.text())
 	}
 	for name, c := range map[string]*caller{"keeps its connection": kept, "over the Unix socket": unix, "a connection for each": fresh} {
+		if loss := c.firstLoss.Load(); loss != nil {
+			t.Errorf("%s: a request was lost after %d answers: %s", name, c.answered.Load(), *loss)
+		}
+	}
+}
+
+// TestSIGTERMOfTheProxyUnderLoad: requests through the proxy are not lost either.
+func TestSIGTERMOfTheProxyUnderLoad(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(time.Millisecond) // So that some run at any time.
+		_, _ = io.WriteString(w, "ok")
+	}))
+	t.Cleanup(backend.Close)
+	dir, address := t.TempDir(), strings.TrimPrefix(backend.URL, "http://")
+	publishFile(t, dir, routing.File{Generation: 1, Addresses: map[string]string{"one": address, "two": address}}, names(t, "one", "two"), nil)
+	through := freePort(t)
+	p := startProcess(t, dir, "--drain-delay=300ms", "--proxy-listen="+through)
+	var drains atomic.Bool
+	kept := &caller{network: "tcp", address: through}
+	fresh := &caller{network: "tcp", address: through, everyAnswerOnItsOwn: true}
+	var running sync.WaitGroup
+	for _, c := range []*caller{kept, fresh} {
+		for range 4 {
+			running.Go(func() { c.call(func() bool { return !drains.Load() }) })
+		}
+	}
+	eventually(t, "some load", func() bool { return kept.answered.Load() > 200 && fresh.answered.Load() > 50 })
+	p.terminate(t)
+	eventually(t, "the drain", func() bool { return get(t, "http://"+p.status+"/readyz").status == http.StatusServiceUnavailable })
+	before := fresh.answered.Load()
+	eventually(t, "answers in the drain", func() bool { return fresh.answered.Load() > before && kept.newOnes.Load() > 4 })
+	drains.Store(true)
+	running.Wait()
+	if err := <-p.exited; err != nil {
+		t.Errorf("the process: %v\n%s", err, p.log.text())
+	}
+	for name, c := range map[string]*caller{"keeps its connection": kept, "a connection for each": fresh} {
 		if loss := c.firstLoss.Load(); loss != nil {
 			t.Errorf("%s: a request was lost after %d answers: %s", name, c.answered.Load(), *loss)
 		}

@@ -18,11 +18,12 @@ type proxyServer struct {
 	proxy *proxy.Proxy
 }
 
-// Shutdown lets the running requests end, until ctx does.
+// Shutdown lets the running requests and tunnels end, until ctx does. Tunnels that are left then are no requests that failed.
 func (s *proxyServer) Shutdown(ctx context.Context) error {
 	if err := s.Server.Shutdown(ctx); err != nil {
 		return err
 	}
+	s.proxy.WaitForTunnels(ctx)
 	return s.proxy.Close()
 }
 
@@ -37,6 +38,9 @@ func (h *handler) proxyEndpoint(ctx context.Context, config Config) (*endpoint, 
 	inner, err := listenTCP(ctx, config.ProxyListen)
 	if err != nil {
 		return nil, err
+	}
+	if !isLoopback(inner.Addr()) {
+		h.warn("the proxy listens beyond loopback, on %s: whoever can connect can send requests to the backends", inner.Addr())
 	}
 	p, err := proxy.New(h.client, config.Proxy)
 	if err != nil {

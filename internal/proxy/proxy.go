@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"context"
 	"log"
 	"log/slog"
 	"net/http"
@@ -89,6 +90,16 @@ func (p *Proxy) Server() *http.Server {
 
 // InFlight returns how many requests are running, tunnels included.
 func (p *Proxy) InFlight() int64 { return p.inFlight.Load() }
+
+// WaitForTunnels returns when no tunnel is open, or when ctx ends. Call it after the server was shut down, and then Close.
+func (p *Proxy) WaitForTunnels(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() { p.tunnels.running.Wait(); close(ended) }() // Close ends what it waits for.
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
 
 // Close ends tunnels, which the shutdown of a server leaves open, waits for that, and closes the connections that no request
 // uses. Call it after the server was shut down: requests that still run are answered, and need new connections if they need any.

@@ -224,9 +224,13 @@ func TestCloseEndsTunnels(t *testing.T) {
 	if response, err := send(t, conn, in, upgrade); err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(response, err)
 	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.proxy.WaitForTunnels(over) // It is open, and waited for no longer.
 	if err := f.proxy.Close(); err != nil {
 		t.Fatal(err)
 	}
+	f.proxy.WaitForTunnels(t.Context())
 	if _, err := in.ReadByte(); err == nil {
 		t.Error("the tunnel is open")
 	}
