@@ -16,6 +16,7 @@
 //
 // # Not guaranteed
 //
-// There is no authentication of clients and no TLS towards them; the proxy is for the pod that it runs in. An answer that a
-// backend ends by closing an HTTP/1.0 connection has no length, so that nobody can see where it was cut off.
+// There is no authentication of clients and no TLS towards them: whoever can connect can send requests to the backends. On
+// loopback that is the pod that it runs in; behind a Service it is whoever reaches that. An answer that a backend ends by closing
+// an HTTP/1.0 connection has no length, so that nobody can see where it was cut off.
 package proxy
