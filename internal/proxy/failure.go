@@ -78,6 +78,7 @@ type evidence struct {
 	// where it may.
 	sentBefore atomic.Bool
 	conn       atomic.Pointer[conn]
+	secure     atomic.Pointer[tls.Conn] // nil without TLS
 	// written is what had been written to the connection before the request.
 	written atomic.Int64
 	// answered says that a byte of the answer came.
@@ -92,6 +93,8 @@ func (e *evidence) gotConn(info httptrace.GotConnInfo) {
 	if e.connected.Load() && e.sent() {
 		e.sentBefore.Store(true)
 	}
+	secure, _ := info.Conn.(*tls.Conn)
+	e.secure.Store(secure)
 	plain := unwrap(info.Conn)
 	e.conn.Store(plain)
 	if plain != nil {
@@ -138,8 +141,8 @@ func (x *exchange) judge(e *evidence, err error) *failure {
 		f.reason, f.retriable, f.unreachable = connectReason(err), true, true
 	case e.answered.Load():
 		f.reason = reasonBroken
-	case alert(err) != nil: // Every backend would say the same of what the proxy shows.
-		f.reason, f.err = reasonTLS, alert(err)
+	case e.alert(err) != nil: // Every backend would say the same of what the proxy shows.
+		f.reason, f.err = reasonTLS, e.alert(err)
 	case timedOut(err):
 		f.reason = reasonResponseTimeout
 	case e.reused.Load():
@@ -150,9 +153,15 @@ func (x *exchange) judge(e *evidence, err error) *failure {
 	return f
 }
 
+// notEstablished is what HTTP/2 of net/http says of a connection that ended before its first request, in place of why it ended.
+const notEstablished = "http2: client conn could not be established"
+
 // alert returns what a backend said as it ended a TLS connection, nil where it said nothing. With TLS 1.3 that is how it refuses a
 // certificate: to the proxy, the handshake was over.
-func alert(err error) error {
+func (e *evidence) alert(err error) error {
+	if secure := e.secure.Load(); secure != nil && err.Error() == notEstablished {
+		_, err = secure.Read(make([]byte, 1)) // It says again why it ended.
+	}
 	var said *net.OpError
 	if errors.As(err, &said) && said.Op == "remote error" { // crypto/tls has no type for it.
 		return said
