@@ -99,6 +99,9 @@ func (s *Source) Warnings() []string {
 	return list
 }
 
+// NotApplied returns "": where the directory is behind, so is what the agent has loaded, by which everybody can tell.
+func (s *Source) NotApplied() string { return "" }
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 var (

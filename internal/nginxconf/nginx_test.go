@@ -82,8 +82,9 @@ func TestNGINXFollows(t *testing.T) {
 		eventually(t, change.name, func() bool {
 			return client.State().Generation() == generation && strings.Contains(read(config.Output), fmt.Sprintf("generation %d,", generation))
 		})
+		eventually(t, change.name+": NGINX is told", func() bool { return renderer.NotApplied() == "" })
 		// Old workers end what they have begun with the old ring, so NGINX is asked until it has turned.
-		eventually(t, change.name+": NGINX", func() bool { return mismatches(t, front, client, 20) == 0 })
+		eventually(t, change.name+": NGINX", func() bool { return mismatches(t, front, client, checkedKeys) == 0 })
 		compare(t, work, client)
 	}
 	load.end(t)

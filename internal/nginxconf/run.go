@@ -49,8 +49,10 @@ type Renderer struct {
 	mu sync.Mutex
 	// problem says why the file or NGINX is not up to date, lag what NGINX cannot follow.
 	problem, lag string
-	reloads      uint64
-	failures     uint64
+	// applied is the state that the file has and NGINX was told of.
+	applied  *ringclient.State
+	reloads  uint64
+	failures uint64
 }
 
 // New returns a renderer that has not started.
@@ -91,6 +93,9 @@ func (r *Renderer) look(ctx context.Context, now time.Time) {
 		return
 	case err == nil:
 		r.tried, r.delay = nil, 0
+		r.mu.Lock()
+		r.applied = state
+		r.mu.Unlock()
 	default:
 		r.delay = min(max(minRetry, 2*r.delay), maxRetry)
 		r.tried, r.retry = state, now.Add(r.delay)
@@ -204,6 +209,21 @@ func (r *Renderer) Warnings() []string {
 	return list
 }
 
+// NotApplied says why NGINX does not route by what the client has loaded, "" where it does.
+func (r *Renderer) NotApplied() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.problem != "":
+		return "NGINX does not have the ring: " + r.problem
+	case r.client.State() != r.applied:
+		return "NGINX was not told of the ring yet"
+	case r.lag != "":
+		return "NGINX does not follow the split: " + r.lag
+	}
+	return ""
+}
+
 var (
 	reloadsDesc = prometheus.NewDesc("ringwright_agent_nginx_reloads_total",
 		"How often NGINX was told to read its configuration again.", nil, nil)
@@ -225,7 +245,7 @@ func (r *Renderer) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	current := 0.0
-	if r.problem == "" && r.reloads > 0 {
+	if state := r.client.State(); r.problem == "" && state != nil && state == r.applied {
 		current = 1
 	}
 	out <- prometheus.MustNewConstMetric(reloadsDesc, prometheus.CounterValue, float64(r.reloads))

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwright/ringwright/internal/nginxconf"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
@@ -92,6 +94,9 @@ func TestRunKeepsTheFile(t *testing.T) {
 
 	publish(t, dir, 2, build(t, configOf(ring.IdentityNGINX, "bad:1")), nil, 0)
 	eventually(t, "a warning", func() bool { return contains(r.Warnings(), "no such host") })
+	if got := r.NotApplied(); !strings.HasPrefix(got, "NGINX does not have the ring: ") || current(t, r) != 0 {
+		t.Errorf("not applied: %q, current %v", got, current(t, r))
+	}
 	if got := read(config.Output); got != want {
 		t.Errorf("the file is\n%s", got)
 	}
@@ -136,8 +141,47 @@ func TestRunSaysWhatNGINXCannotFollow(t *testing.T) {
 	client, r := start(t, config)
 	eventually(t, "the warning", func() bool { return contains(r.Warnings(), "50 of 10000 keys are to go to the candidate") })
 	eventually(t, "the stable ring", func() bool { return strings.Contains(read(config.Output), "server a:1 ") })
+	eventually(t, "the reason", func() bool {
+		return strings.HasPrefix(r.NotApplied(), "NGINX does not follow the split: 50 of 10000 keys")
+	})
 	if err := client.SetForce(ringclient.ForceCandidate); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the candidate", func() bool { return strings.Contains(read(config.Output), "server b:1 ") && len(r.Warnings()) == 0 })
+	eventually(t, "no reason", func() bool { return r.NotApplied() == "" })
+}
+
+// TestRunIsNotCurrentBeforeNGINXIsTold: until the least time between two reloads is over, NGINX has the ring before.
+func TestRunIsNotCurrentBeforeNGINXIsTold(t *testing.T) {
+	dir := t.TempDir()
+	config := nginxconf.Config{Dir: dir, Output: filepath.Join(t.TempDir(), "ring.conf"), MinInterval: time.Hour}
+	client, r := start(t, config)
+	if got := r.NotApplied(); got != "" || current(t, r) != 0 {
+		t.Errorf("without a ring: %q, current %v", got, current(t, r))
+	}
+	publish(t, dir, 1, build(t, configOf(ring.IdentityNGINX, "a:1")), nil, 0)
+	eventually(t, "the first ring", func() bool { return client.State() != nil && r.NotApplied() == "" && current(t, r) == 1 })
+	publish(t, dir, 2, build(t, configOf(ring.IdentityNGINX, "b:1")), nil, 0)
+	eventually(t, "the second ring", func() bool { return client.State().Generation() == 2 })
+	if got := r.NotApplied(); got != "NGINX was not told of the ring yet" || current(t, r) != 0 {
+		t.Errorf("within the interval: %q, current %v", got, current(t, r))
+	}
+}
+
+// current returns the metric that says whether NGINX has the ring that is loaded.
+func current(t *testing.T, r *nginxconf.Renderer) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(r)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "ringwright_agent_nginx_current" {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
 }
