@@ -44,7 +44,7 @@ func (c Config) Render(m Moment) (content []byte, lag string, err error) {
 		return nil, "", err
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Written by the agent of Ringwright, which overwrites changes.\n# ring %s, generation %d, %s revision %d, %s\n",
+	fmt.Fprintf(&out, "# Written by the agent of Ringwright, which overwrites changes.\n# ring %q, generation %d, %s revision %d, %s\n",
 		m.Routing.Ring, m.Routing.Generation, active.Role, active.Revision, active.Digest)
 	for _, features := range append([]string{""}, c.Features...) {
 		var names []string

@@ -32,7 +32,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(lag, err)
 	}
 	want := `# Written by the agent of Ringwright, which overwrites changes.
-# ring cdn/edge, generation 7, stable revision 3, ` + r.Digest() + `
+# ring "cdn/edge", generation 7, stable revision 3, ` + r.Digest() + `
 upstream ring {
     hash "$request_uri" consistent;
     server 10.0.0.1 weight=2;
@@ -60,6 +60,17 @@ upstream ring.none {
 	all, _, err := plain.Render(moment(r, "10.0.0.2:80", "10.0.0.1", "[::1]:80", "cache.example:8080"))
 	if err != nil || strings.Contains(strings.ReplaceAll(string(all), "127.0.0.1:1 down", ""), "down") {
 		t.Errorf("all down: %v\n%s", err, all)
+	}
+}
+
+// TestRenderQuotesTheRing: a line feed in a name does not end the comment, whoever let it through.
+func TestRenderQuotesTheRing(t *testing.T) {
+	config, m := plain, moment(build(t, configOf(ring.IdentityNGINX, "a:1")))
+	config.Features = nil
+	m.Routing.Ring = "a/b\nserver { listen 9999; }\n#"
+	content, _, err := config.Render(m)
+	if err != nil || strings.Contains(string(content), "\nserver") {
+		t.Errorf("error %v, file:\n%s", err, content)
 	}
 }
 
