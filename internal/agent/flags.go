@@ -61,6 +61,9 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 	if flags.NArg() > 0 {
 		return v, fmt.Errorf("unexpected argument %q: agent takes flags only", flags.Arg(0))
 	}
+	if err := v.config.NGINX.CheckFlags(flags); err != nil {
+		return v, err
+	}
 	return v, v.convert()
 }
 

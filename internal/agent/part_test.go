@@ -25,6 +25,7 @@ func TestPartsFlags(t *testing.T) {
 		"no ring":          {"--source=api", "--hashring is missing"},
 		"ring of a mount":  {"--hashring=cdn/edge", `--hashring is "cdn/edge", which is for --source=api`},
 		"NGINX key":        {"--nginx-output=f --nginx-hash=x", `--nginx-hash is "x"`},
+		"no output":        {"--nginx-pid=p", "--nginx-pid is given without --nginx-output"},
 		"two ways to tell": {"--nginx-output=f --nginx-pid=p --nginx-reload-command=c", "--nginx-pid and --nginx-reload-command"},
 	} {
 		t.Run(name, func(t *testing.T) {
