@@ -71,7 +71,22 @@ func routingRows() []routingRow {
 		{"an empty checksum", `"b"]}`, "\"b\"],\"checksum\":\"\"}\n", false},
 		{"half a surrogate pair", `"cache-3"`, `"\ud83d"`, false},
 	}
-	return append(rows, checksumRows()...)
+	return append(append(rows, ringRows()...), checksumRows()...)
+}
+
+// ringRows are names that Kubernetes takes, and some that it does not.
+func ringRows() []routingRow {
+	row := func(name, new string, accepted bool) routingRow { return routingRow{name, "cdn/edge", new, accepted} }
+	n, r := strings.Repeat("n", 63), strings.Repeat("r", 253)
+	return []routingRow{
+		row("the longest ring", n+"/"+r, true), row("a ring with dots", "0-1/a.b-c.2", true),
+		row("a long namespace", n+"n/edge", false), row("a long name", "cdn/"+r+"r", false),
+		row("a namespace in capitals", "Cdn/edge", false), row("a namespace with a dot", "c.d/edge", false), row("a namespace that begins with a hyphen", "-c/edge", false),
+		row("a namespace that ends in a hyphen", "c-/edge", false), row("a name in capitals", "cdn/Edge", false), row("a name that begins with a dot", "cdn/.a", false),
+		row("a name that ends in a dot", "cdn/a.", false), row("two dots", "cdn/a..b", false), row("a hyphen before a dot", "cdn/a-.b", false), row("a hyphen behind a dot", "cdn/a.-b", false),
+		row("two slashes", "cdn/a/b", false), row("a blank in the name", "cdn/a b", false), row("a letter of another alphabet", "cdn/ä", false), row("a digit of another script", `cdn/\u0663`, false),
+		row("a line feed behind the name", `cdn/edge\u000a`, false), row("a line feed in the name", `cdn/edge\u000aserver {}`, false),
+	}
 }
 
 // checksumRows seal the good file with a checksum, and some not quite.

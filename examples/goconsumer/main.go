@@ -21,6 +21,9 @@ import (
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
+// shutdownTimeout is how long requests may take to end after SIGTERM, less than kubelet's 30 s.
+const shutdownTimeout = 20 * time.Second
+
 func main() {
 	dir := flag.String("dir", "/etc/ring", "where the ring's ConfigMaps are mounted")
 	listen := flag.String("listen", ":8080", "address to serve on")
@@ -33,6 +36,7 @@ func main() {
 	}
 }
 
+// run serves until ctx ends, and lets running requests end.
 func run(ctx context.Context, dir, listen string) error {
 	// Without a ring yet the program starts all the same, and is not ready.
 	ring, err := ringclient.Open(dir, ringclient.Options{
@@ -43,9 +47,14 @@ func run(ctx context.Context, dir, listen string) error {
 	}
 	defer ring.Close()
 	server := &http.Server{Addr: listen, Handler: newHandler(ring), ReadHeaderTimeout: 5 * time.Second}
-	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	ended := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		ended <- server.Shutdown(stopping)
+	})
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return nil
+	return <-ended // ListenAndServe returns when the shutdown begins, and not when the last request has ended.
 }

@@ -44,7 +44,7 @@ type Config struct {
 	Source string
 	// API is what SourceAPI follows. Its Dir and Logger are those of the agent.
 	API apisource.Config
-	// NGINX is what is written for NGINX, nothing where it has no output. Its Dir and Logger are those of the agent.
+	// NGINX is what is written for NGINX, nothing where it has no output. Its Logger is that of the agent.
 	NGINX nginxconf.Config
 	// Listen is the TCP address for the programs beside the agent; "" is DefaultListen, Off none.
 	Listen string
@@ -96,7 +96,7 @@ func (c Config) complete() (Config, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.API.Dir, c.API.Logger = c.Dir, c.Logger
-	c.NGINX.Dir, c.NGINX.Logger = c.Dir, c.Logger
+	c.NGINX.Logger = c.Logger
 	c.Proxy.Logger = c.Logger
 	if err := c.check(); err != nil {
 		return c, err

@@ -68,6 +68,9 @@ func parseFlags(args []string, out io.Writer) (invocation, error) {
 			return v, fmt.Errorf("--%s is given without --proxy-listen: there is no proxy", name)
 		}
 	}
+	if err := v.config.NGINX.CheckFlags(flags); err != nil {
+		return v, err
+	}
 	return v, v.convert()
 }
 

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/pflag"
+
+	"github.com/ringwright/ringwright/internal/apisource"
 )
 
 // Exit codes of Main.
@@ -43,6 +45,9 @@ func Main(ctx context.Context, args []string, version string, stdout, stderr io.
 		return exitUsage
 	}
 	parsed.config.Version = version
+	if parsed.config.Source == SourceAPI {
+		apisource.TakeLogs(parsed.config.Logger)
+	}
 	return exitCode(Run(ctx, parsed.config), stderr)
 }
 

@@ -4,9 +4,11 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/internal/apisource"
 	"github.com/ringwright/ringwright/internal/nginxconf"
 )
@@ -23,6 +25,8 @@ type part interface {
 	component
 	prometheus.Collector
 	Warnings() []string
+	// NotApplied says why what the part keeps up to date does not route by what is loaded; "" where it does, or routes nothing.
+	NotApplied() string
 }
 
 // checkParts checks what concerns the parts.
@@ -82,4 +86,16 @@ func (h *handler) partWarnings() []string {
 		list = append(list, p.Warnings()...)
 	}
 	return list
+}
+
+// notApplied joins what the parts do not route by yet, and cuts it to what the status has room for.
+func (h *handler) notApplied() string {
+	var list []string
+	for _, p := range h.parts {
+		if reason := p.NotApplied(); reason != "" {
+			list = append(list, reason)
+		}
+	}
+	text := strings.ToValidUTF8(strings.Join(list, "; "), "?")
+	return strings.ToValidUTF8(text[:min(len(text), agentapi.MaxNotAppliedBytes)], "") // Half a letter at the end goes.
 }

@@ -5,6 +5,7 @@ package agent_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ringwright/ringwright/internal/agent"
+	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/internal/nginxconf"
 )
 
@@ -23,6 +25,7 @@ func TestPartsFlags(t *testing.T) {
 		"no ring":          {"--source=api", "--hashring is missing"},
 		"ring of a mount":  {"--hashring=cdn/edge", `--hashring is "cdn/edge", which is for --source=api`},
 		"NGINX key":        {"--nginx-output=f --nginx-hash=x", `--nginx-hash is "x"`},
+		"no output":        {"--nginx-pid=p", "--nginx-pid is given without --nginx-output"},
 		"two ways to tell": {"--nginx-output=f --nginx-pid=p --nginx-reload-command=c", "--nginx-pid and --nginx-reload-command"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +54,13 @@ func TestNGINXPart(t *testing.T) {
 		return strings.Contains(get(t, base+"/v1/status").body, "--nginx-output: what NGINX has is not the ring: the algorithm is V2")
 	})
 	checkProbe(t, base+"/metrics", http.StatusOK, "ringwright_agent_nginx_current 0")
+	var status agentapi.Status
+	if err := json.Unmarshal([]byte(get(t, base+agentapi.StatusPath).body), &status); err != nil {
+		t.Fatal(err)
+	}
+	if got := status.NotApplied; !strings.HasPrefix(got, "NGINX does not have the ring: the algorithm is V2") {
+		t.Errorf("notApplied is %q", got)
+	}
 	if _, err := os.Stat(output); err == nil {
 		t.Error("the file was written")
 	}

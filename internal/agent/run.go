@@ -41,7 +41,7 @@ func Run(ctx context.Context, config Config) error {
 	}
 	client, err := ringclient.Open(config.Dir, ringclient.Options{
 		WaitForRing: true, PollInterval: config.PollInterval, MaxPoints: config.MaxPoints, Logger: config.Logger,
-		Datacenter: config.Datacenter, Force: config.Force,
+		Datacenter: config.Datacenter, Force: config.Force, Ring: config.API.HashRing,
 	})
 	if err != nil {
 		return err

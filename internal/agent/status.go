@@ -20,6 +20,7 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request) int {
 		Datacenter: h.datacenter,
 		Forced:     force.String(),
 		Draining:   h.draining.Load(),
+		NotApplied: h.notApplied(),
 		LastError:  newLoadError(stats.LastError),
 		Counters:   newCounters(stats),
 		Warnings:   slices.Concat(warnings(stats, state, force), h.warnings, h.partWarnings()),

@@ -8,6 +8,9 @@ import "time"
 // StatusPath is where an agent serves its [Status].
 const StatusPath = "/v1/status"
 
+// MaxNotAppliedBytes is how long Status.NotApplied can be.
+const MaxNotAppliedBytes = 256
+
 // Status is the body of /v1/status. What belongs to a ring is left out until one is loaded.
 type Status struct {
 	// Ready says that a ring is loaded.
@@ -19,6 +22,9 @@ type Status struct {
 	Forced string `json:"forced,omitempty"`
 	// Draining says that the agent was asked to stop and still answers.
 	Draining bool `json:"draining,omitempty"`
+	// NotApplied says why something that the agent keeps up to date, such as NGINX, does not route by what is loaded, in at most
+	// MaxNotAppliedBytes; "" where all does.
+	NotApplied string `json:"notApplied,omitempty"`
 	// LastError is the latest read of the files that failed, left out where none did.
 	LastError *LoadError `json:"lastError,omitempty"`
 	Counters  Counters   `json:"counters"`

@@ -5,6 +5,7 @@ package apisource
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Config says which HashRing is followed, and where its files go.
@@ -40,12 +43,11 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 
 // Check says what of the configuration cannot be used.
 func (c Config) Check() error {
-	namespace, name, found := strings.Cut(c.HashRing, "/")
-	switch {
+	switch err := routing.CheckRingName(c.HashRing); {
 	case c.HashRing == "":
 		return errors.New("--hashring is missing: with --source=api it is the NAMESPACE/NAME of the HashRing")
-	case !found || namespace == "" || name == "" || strings.Contains(name, "/"):
-		return fmt.Errorf("--hashring is %q, not NAMESPACE/NAME", c.HashRing)
+	case err != nil:
+		return fmt.Errorf("--hashring is %w", err)
 	case c.Dir == "":
 		return errors.New("--dir is missing: with --source=api it is the directory that the files are written to")
 	}
@@ -58,8 +60,11 @@ func New(config Config) (*Source, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	// Without a path this is the configuration of the service account.
-	cluster, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
+	find := rest.InClusterConfig
+	if config.Kubeconfig != "" {
+		find = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", config.Kubeconfig) }
+	}
+	cluster, err := find()
 	if err != nil {
 		return nil, fmt.Errorf("--source=api: finding the API server: %w", err)
 	}
@@ -75,6 +80,9 @@ func NewFor(config Config, cluster *rest.Config) (*Source, error) {
 	if err == nil { // A reader can watch a directory only once it is there.
 		err = os.MkdirAll(config.Dir, 0o755)
 	}
+	if err == nil {
+		err = checkDirectory(config.Dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--source=api: %w", err)
 	}
@@ -82,6 +90,22 @@ func NewFor(config Config, cluster *rest.Config) (*Source, error) {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	return newSource(config, client), nil
+}
+
+// checkDirectory refuses a directory that was not written as volumes are, by links: its files would stay where they are.
+func checkDirectory(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		ours := name == "..data" || name == routing.FileName || strings.HasPrefix(name, "ring-")
+		if ours && entry.Type()&fs.ModeSymlink == 0 {
+			return fmt.Errorf("--dir is %s, which holds %s that is no link: somebody else wrote it; give an empty directory", dir, name)
+		}
+	}
+	return nil
 }
 
 // newClient returns a client that knows ConfigMaps and nothing else: the typed client of all groups would more than double the

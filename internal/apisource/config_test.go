@@ -20,9 +20,9 @@ func TestConfigCheck(t *testing.T) {
 	}{
 		"good":         {[]string{"--hashring=cdn/edge"}, "/ring", ""},
 		"no ring":      {nil, "/ring", "--hashring is missing"},
-		"no namespace": {[]string{"--hashring=edge"}, "/ring", `--hashring is "edge", not NAMESPACE/NAME`},
-		"empty name":   {[]string{"--hashring=cdn/"}, "/ring", `--hashring is "cdn/", not NAMESPACE/NAME`},
-		"three parts":  {[]string{"--hashring=a/b/c"}, "/ring", `--hashring is "a/b/c", not NAMESPACE/NAME`},
+		"no namespace": {[]string{"--hashring=edge"}, "/ring", `--hashring is "edge", not namespace/name`},
+		"empty name":   {[]string{"--hashring=cdn/"}, "/ring", `--hashring is "cdn/", not namespace/name`},
+		"three parts":  {[]string{"--hashring=a/b/c"}, "/ring", `--hashring is "a/b/c", whose name is not`},
 		"no directory": {[]string{"--hashring=cdn/edge"}, "", "--dir is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {

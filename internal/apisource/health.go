@@ -4,6 +4,7 @@ package apisource
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,9 +37,12 @@ type counters struct {
 }
 
 // noteResult takes the result of a request for a ConfigMap.
-func (s *Source) noteResult(configMap string, err error) {
+func (s *Source) noteResult(ctx context.Context, configMap string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	h := s.healthOf(configMap)
 	if err == nil {
 		if h.failure != nil {
@@ -57,9 +61,12 @@ func (s *Source) noteResult(configMap string, err error) {
 	h.failure = err
 }
 
-func (s *Source) noteEvent(configMap string) {
+func (s *Source) noteEvent(ctx context.Context, configMap string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	s.healthOf(configMap).event = time.Now()
 }
 
@@ -98,6 +105,9 @@ func (s *Source) Warnings() []string {
 	}
 	return list
 }
+
+// NotApplied returns "": where the directory is behind, so is what the agent has loaded, by which everybody can tell.
+func (s *Source) NotApplied() string { return "" }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

@@ -57,7 +57,7 @@ func newSource(config Config, client rest.Interface) *Source {
 // Run follows the ConfigMaps until ctx ends, and returns nil then. What goes wrong meanwhile is tried again, and told by
 // [Source.Warnings].
 func (s *Source) Run(ctx context.Context) error {
-	ctx = klog.NewContext(ctx, logr.FromSlogHandler(s.config.Logger.Handler()))
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quiet{s.config.Logger.Handler()}))
 	if err := materialize.Sweep(s.config.Dir); err != nil {
 		return err
 	}
@@ -113,9 +113,13 @@ func (s *Source) names() map[string]string {
 	return names
 }
 
-// set takes what was read of a ConfigMap.
-func (s *Source) set(configMap string, f file) {
+// set takes what was read of a ConfigMap, unless ctx, that of its watch, has ended: it is forgotten then.
+func (s *Source) set(ctx context.Context, configMap string, f file) {
 	s.mu.Lock()
+	if ctx.Err() != nil {
+		s.mu.Unlock()
+		return
+	}
 	if old, known := s.files[configMap]; known && f.content != nil && old.problem == "" && old.sum == f.sum {
 		f.content = old.content // Nil where it is in the directory.
 	}
@@ -127,7 +131,8 @@ func (s *Source) set(configMap string, f file) {
 	}
 }
 
-// forget drops what was read of a ConfigMap that is not watched any more.
+// forget drops what was read of a ConfigMap that is not watched any more. The ctx of its watch has ended, and whoever notes something
+// looks at that under the same lock, so that nothing comes back.
 func (s *Source) forget(configMap string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

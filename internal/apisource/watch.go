@@ -106,22 +106,18 @@ func (f *follower) see(event watch.Event) (watch.Event, bool) {
 		f.note(apierrors.FromObject(event.Object))
 	} else {
 		f.note(nil)
-		f.source.noteEvent(f.configMap)
+		f.source.noteEvent(f.ctx, f.configMap)
 	}
 	return event, true
 }
 
 // note takes the result of a request.
 func (f *follower) note(err error) {
-	if f.ctx.Err() == nil {
-		f.source.noteResult(f.configMap, err)
-	}
+	f.source.noteResult(f.ctx, f.configMap, err)
 }
 
 func (f *follower) take(cm *corev1.ConfigMap) {
-	if f.ctx.Err() == nil {
-		f.source.set(f.configMap, f.source.newFile(f.configMap, f.file, cm))
-	}
+	f.source.set(f.ctx, f.configMap, f.source.newFile(f.configMap, f.file, cm))
 }
 
 // Add takes the ConfigMap.

@@ -3,10 +3,12 @@
 package apisource
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -159,7 +161,11 @@ func (s *Source) stuck(err error) {
 		next.since = s.obstacle.since
 	}
 	if s.obstacle == nil || s.obstacle.text != next.text {
-		s.config.Logger.Debug("nothing to write", "reason", next.text)
+		level := slog.LevelWarn
+		if next.passing {
+			level = slog.LevelDebug
+		}
+		s.config.Logger.Log(context.Background(), level, "nothing to write", "reason", next.text)
 	}
 	s.obstacle = &next
 }

@@ -48,8 +48,6 @@ type Config struct {
 	ReloadCommand, TestCommand string
 	// MinInterval is the least time between two reloads, at least MinInterval; 0 is DefaultMinInterval.
 	MinInterval time.Duration
-	// Dir is the directory that the ring's files are in, that of the agent.
-	Dir string
 	// Logger receives what happens; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -73,6 +71,20 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 			"before comes back")
 	flags.DurationVar(&c.MinInterval, "nginx-min-interval", DefaultMinInterval,
 		"least time between two reloads, at least "+MinInterval.String())
+}
+
+// CheckFlags says which flag that was given has no effect, because nothing is to be written. The flags are parsed.
+func (c *Config) CheckFlags(flags *pflag.FlagSet) error {
+	if c.Output != "" {
+		return nil
+	}
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && strings.HasPrefix(f.Name, "nginx-") {
+			err = fmt.Errorf("--%s is given without --nginx-output, so that nothing is written for NGINX", f.Name)
+		}
+	})
+	return err
 }
 
 var upstreamForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

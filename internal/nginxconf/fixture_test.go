@@ -36,10 +36,44 @@ func build(t *testing.T, c ring.Config) *ring.Ring {
 }
 
 // moment returns what is loaded of a ring without a candidate.
-func moment(r *ring.Ring, down ...string) nginxconf.Moment {
-	return nginxconf.Moment{
-		Stable:  ringclient.Loaded{Revision: 3, Digest: r.Digest(), Ring: r},
-		Routing: routing.File{Ring: "cdn/edge", Generation: 7, Down: down},
+func moment(t *testing.T, r *ring.Ring, down ...string) nginxconf.Moment {
+	t.Helper()
+	return momentWith(t, r, func(f *routing.File) { f.Down = slices.Sorted(slices.Values(down)) })
+}
+
+// momentWith loads a ring with another routing file.
+func momentWith(t *testing.T, r *ring.Ring, change func(f *routing.File)) nginxconf.Moment {
+	t.Helper()
+	dir := t.TempDir()
+	file := routing.File{APIVersion: routing.APIVersion, Ring: "cdn/edge", Generation: 7}
+	file.Stable = routing.NewReference(routing.SlotA, r.Digest(), r.Algorithm().Version.String(), 1)
+	file.Stable.Revision = 3
+	change(&file)
+	install(t, dir, file, map[string][]byte{"ring-a.snap": r.Snapshot()})
+	client, err := ringclient.Open(dir, ringclient.Options{PollOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return nginxconf.Moment{Ring: "cdn/edge", Generation: 7, Stable: client.State().Stable()}
+}
+
+func candidateOf(t *testing.T, r *ring.Ring) *ringclient.Loaded {
+	t.Helper()
+	loaded := moment(t, r).Stable
+	return &loaded
+}
+
+// install writes a routing file and snapshots into dir.
+func install(t *testing.T, dir string, file routing.File, files map[string][]byte) {
+	t.Helper()
+	text, err := file.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[routing.FileName] = text
+	if err := materialize.Write(dir, files); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -56,20 +90,13 @@ func publish(t *testing.T, dir string, generation int64, stable, candidate *ring
 		file.Candidate, file.Split = &c, &routing.Split{BasisPoints: map[string]int{"*": basisPoints}}
 		files["ring-b.snap"] = candidate.Snapshot()
 	}
-	text, err := file.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files[routing.FileName] = text
-	if err := materialize.Write(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	install(t, dir, file, files)
 }
 
 // start opens the directory and runs a renderer until the test ends.
-func start(t *testing.T, config nginxconf.Config) (*ringclient.Client, *nginxconf.Renderer) {
+func start(t *testing.T, dir string, config nginxconf.Config) (*ringclient.Client, *nginxconf.Renderer) {
 	t.Helper()
-	client, err := ringclient.Open(config.Dir, ringclient.Options{WaitForRing: true})
+	client, err := ringclient.Open(dir, ringclient.Options{WaitForRing: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestNGINXFollows(t *testing.T) {
 	work := shortTempDir(t)
 	servers := startServers(t, 12)
 	config := nginxconf.Config{
-		Dir: dir, Output: filepath.Join(work, "ring.conf"), Hash: "$arg_k", Features: []string{"eu"},
+		Output: filepath.Join(work, "ring.conf"), Hash: "$arg_k", Features: []string{"eu"},
 		PIDFile: filepath.Join(work, "nginx.pid"), MinInterval: nginxconf.MinInterval,
 		TestCommand: binary + " -p " + work + " -c " + filepath.Join(work, "nginx.conf") + " -t -q",
 	}
@@ -56,7 +56,7 @@ func TestNGINXFollows(t *testing.T) {
 		return build(t, c)
 	}
 	publish(t, dir, 1, ringOf(ring.IdentityNGINX, servers[:8]), nil, 0)
-	client, renderer := start(t, config)
+	client, renderer := start(t, dir, config)
 	eventually(t, "the file", func() bool { return read(config.Output) != "" })
 	startNGINX(t, binary, work)
 	front := newFront(work)
@@ -82,8 +82,9 @@ func TestNGINXFollows(t *testing.T) {
 		eventually(t, change.name, func() bool {
 			return client.State().Generation() == generation && strings.Contains(read(config.Output), fmt.Sprintf("generation %d,", generation))
 		})
+		eventually(t, change.name+": NGINX is told", func() bool { return renderer.NotApplied() == "" })
 		// Old workers end what they have begun with the old ring, so NGINX is asked until it has turned.
-		eventually(t, change.name+": NGINX", func() bool { return mismatches(t, front, client, 20) == 0 })
+		eventually(t, change.name+": NGINX", func() bool { return mismatches(t, front, client, checkedKeys) == 0 })
 		compare(t, work, client)
 	}
 	load.end(t)

@@ -15,14 +15,32 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-// Moment is what is written: rings, and the routing file of the same moment.
+// Moment is what is written: rings of one state.
 type Moment struct {
+	// Ring is the namespace and name of the HashRing, Generation that of the routing file.
+	Ring       string
+	Generation int64
+
 	Stable ringclient.Loaded
 	// Candidate is nil where there is none.
 	Candidate *ringclient.Loaded
 	// BasisPoints is how many of routing.MaxBasisPoints buckets the candidate answers.
 	BasisPoints int
-	Routing     routing.File
+}
+
+// momentOf returns what a state has loaded, with what was forced.
+func momentOf(state *ringclient.State) Moment {
+	m := Moment{Ring: state.RingName(), Generation: state.Generation(), Stable: state.Stable(), BasisPoints: state.BasisPoints()}
+	if candidate, found := state.Candidate(); found {
+		m.Candidate = &candidate
+	}
+	switch state.Forced() {
+	case ringclient.ForceStable:
+		m.BasisPoints = 0
+	case ringclient.ForceCandidate:
+		m.BasisPoints = routing.MaxBasisPoints
+	}
+	return m
 }
 
 // Render returns the upstream blocks of a moment, and what of it NGINX does not follow, "" for nothing. Servers stand in ring
@@ -40,12 +58,12 @@ func (c Config) Render(m Moment) (content []byte, lag string, err error) {
 		lag = fmt.Sprintf("%d of %d keys are to go to the candidate, which NGINX cannot do: it stays on the stable ring until all go there",
 			m.BasisPoints, routing.MaxBasisPoints)
 	}
-	if err := checkRing(active.Ring, m.Routing); err != nil {
+	if err := checkRing(active); err != nil {
 		return nil, "", err
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Written by the agent of Ringwright, which overwrites changes.\n# ring %s, generation %d, %s revision %d, %s\n",
-		m.Routing.Ring, m.Routing.Generation, active.Role, active.Revision, active.Digest)
+	fmt.Fprintf(&out, "# Written by the agent of Ringwright, which overwrites changes.\n# ring %q, generation %d, %s revision %d, %s\n",
+		m.Ring, m.Generation, active.Role, active.Revision, active.Digest)
 	for _, features := range append([]string{""}, c.Features...) {
 		var names []string
 		if features != "" {
@@ -53,18 +71,19 @@ func (c Config) Render(m Moment) (content []byte, lag string, err error) {
 		}
 		view, err := viewOf(active, other, names)
 		if err == nil && view.loaded.Ring != active.Ring {
-			err = checkRing(view.loaded.Ring, m.Routing)
+			err = checkRing(view.loaded)
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		c.block(&out, strings.Join(append([]string{c.Upstream}, names...), "."), view, m.Routing.Down)
+		c.block(&out, strings.Join(append([]string{c.Upstream}, names...), "."), view)
 	}
 	return out.Bytes(), lag, nil
 }
 
 // checkRing says why NGINX would not place as the ring does.
-func checkRing(r *ring.Ring, file routing.File) error {
+func checkRing(loaded ringclient.Loaded) error {
+	r := loaded.Ring
 	switch version := r.Algorithm().Version; {
 	case version != ring.V1:
 		return fmt.Errorf("the algorithm is %v: NGINX places as V1 does", version)
@@ -73,7 +92,7 @@ func checkRing(r *ring.Ring, file routing.File) error {
 	}
 	for i := range r.Len() {
 		id := r.ID(i)
-		if address, given := file.Addresses[id]; given && address != id && address != id+":80" {
+		if address := loaded.Address(i); address != id && address != id+":80" {
 			return fmt.Errorf("backend %s is dialled at %s, and NGINX dials what it places by", id, address)
 		}
 		if r.Identity() != ring.IdentityAddress {
@@ -104,11 +123,11 @@ func viewOf(active ringclient.Loaded, other *ringclient.Loaded, names []string) 
 }
 
 // block writes the upstream block of a view.
-func (c Config) block(out *bytes.Buffer, name string, view loadedView, downIDs []string) {
+func (c Config) block(out *bytes.Buffer, name string, view loadedView) {
 	r := view.loaded.Ring
 	down := map[int]bool{}
-	for _, id := range downIDs {
-		if i, found := r.Find(id); found && view.Has(i) {
+	for i := range r.Len() {
+		if view.Has(i) && view.loaded.IsDown(i) {
 			down[i] = true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringwright/ringwright/internal/nginxconf"
 	"github.com/ringwright/ringwright/pkg/ring"
-	"github.com/ringwright/ringwright/pkg/ringclient"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 var plain = nginxconf.Config{Output: "ring.conf", Upstream: "ring", Hash: "$request_uri", Features: []string{"eu,ssd", "none"}}
@@ -27,12 +27,12 @@ func TestRender(t *testing.T) {
 	}
 	c.Backends[1].Features = []string{"eu"}
 	r := build(t, c)
-	content, lag, err := plain.Render(moment(r, "10.0.0.2:80"))
+	content, lag, err := plain.Render(moment(t, r, "10.0.0.2:80"))
 	if err != nil || lag != "" {
 		t.Fatal(lag, err)
 	}
 	want := `# Written by the agent of Ringwright, which overwrites changes.
-# ring cdn/edge, generation 7, stable revision 3, ` + r.Digest() + `
+# ring "cdn/edge", generation 7, stable revision 3, ` + r.Digest() + `
 upstream ring {
     hash "$request_uri" consistent;
     server 10.0.0.1 weight=2;
@@ -57,9 +57,20 @@ upstream ring.none {
 	if diff := cmp.Diff(want, string(content)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
-	all, _, err := plain.Render(moment(r, "10.0.0.2:80", "10.0.0.1", "[::1]:80", "cache.example:8080"))
+	all, _, err := plain.Render(moment(t, r, "10.0.0.2:80", "10.0.0.1", "[::1]:80", "cache.example:8080"))
 	if err != nil || strings.Contains(strings.ReplaceAll(string(all), "127.0.0.1:1 down", ""), "down") {
 		t.Errorf("all down: %v\n%s", err, all)
+	}
+}
+
+// TestRenderQuotesTheRing: a line feed in a name does not end the comment, whoever let it through.
+func TestRenderQuotesTheRing(t *testing.T) {
+	config, m := plain, moment(t, build(t, configOf(ring.IdentityNGINX, "a:1")))
+	config.Features = nil
+	m.Ring = "a/b\nserver { listen 9999; }\n#"
+	content, _, err := config.Render(m)
+	if err != nil || strings.Contains(string(content), "\nserver") {
+		t.Errorf("error %v, file:\n%s", err, content)
 	}
 }
 
@@ -70,18 +81,17 @@ func TestRenderRefuses(t *testing.T) {
 	v3.Algorithm = ring.Algorithm{Version: ring.V3, PointsPerWeight: 160, WeightUnit: 1, MaxImbalance: 1e4}
 	features := configOf(ring.IdentityNGINX, "a:1")
 	features.Features = []string{"eu", "none", "ssd"}
-	dialled := moment(build(t, features))
-	dialled.Routing.Addresses = map[string]string{"a:1": "10.0.0.1:1"}
+	dialled := momentWith(t, build(t, features), func(f *routing.File) { f.Addresses = map[string]string{"a:1": "10.0.0.1:1"} })
 	for name, row := range map[string]struct {
 		moment nginxconf.Moment
 		want   string
 	}{
-		"V2":      {moment(build(t, v2)), "the algorithm is V2"},
-		"V3":      {moment(build(t, v3)), "the algorithm is V3"},
-		"names":   {moment(build(t, configOf(ring.IdentityName, "a", "b"))), "the identity is Name"},
-		"IPv6":    {moment(build(t, configOf(ring.IdentityAddress, "10.0.0.1:80", "[::1]:80"))), "backend [::1]:80 has an IPv6 address"},
+		"V2":      {moment(t, build(t, v2)), "the algorithm is V2"},
+		"V3":      {moment(t, build(t, v3)), "the algorithm is V3"},
+		"names":   {moment(t, build(t, configOf(ring.IdentityName, "a", "b"))), "the identity is Name"},
+		"IPv6":    {moment(t, build(t, configOf(ring.IdentityAddress, "10.0.0.1:80", "[::1]:80"))), "backend [::1]:80 has an IPv6 address"},
 		"dialled": {dialled, "backend a:1 is dialled at 10.0.0.1:1"},
-		"feature": {moment(build(t, configOf(ring.IdentityNGINX, "a:1"))), `unknown feature "eu"`},
+		"feature": {moment(t, build(t, configOf(ring.IdentityNGINX, "a:1"))), `unknown feature "eu"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if content, _, err := plain.Render(row.moment); err == nil || !strings.HasPrefix(err.Error(), row.want) {
@@ -112,8 +122,8 @@ func TestRenderSplit(t *testing.T) {
 		"all go over V2": {build(t, v2), 10000, "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := moment(stable)
-			m.Candidate, m.BasisPoints = &ringclient.Loaded{Role: ringclient.Candidate, Digest: row.candidate.Digest(), Ring: row.candidate}, row.basisPoints
+			m := moment(t, stable)
+			m.Candidate, m.BasisPoints = candidateOf(t, row.candidate), row.basisPoints
 			content, lag, err := config.Render(m)
 			if (err != nil) != row.refused || !strings.HasPrefix(lag, row.lag) || (lag == "") != (row.lag == "") {
 				t.Fatalf("lag %q, error %v", lag, err)
@@ -133,8 +143,8 @@ func TestRenderSplitOfAView(t *testing.T) {
 	stable, candidate := build(t, c), build(t, configOf(ring.IdentityNGINX, "c:1"))
 	config := plain
 	config.Features = []string{"eu"}
-	m := moment(stable)
-	m.Candidate, m.BasisPoints = &ringclient.Loaded{Role: ringclient.Candidate, Ring: candidate}, 10000
+	m := moment(t, stable)
+	m.Candidate, m.BasisPoints = candidateOf(t, candidate), 10000
 	content, _, err := config.Render(m)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +171,7 @@ func TestRenderTies(t *testing.T) {
 	r := build(t, c)
 	config := plain
 	config.Features = nil
-	content, _, err := config.Render(moment(r))
+	content, _, err := config.Render(moment(t, r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +180,7 @@ func TestRenderTies(t *testing.T) {
 		t.Fatal("no backends share a point, so nothing is tested")
 	}
 	for _, tied := range whole.tied[:1] {
-		content, _, err := config.Render(moment(r, tied.server))
+		content, _, err := config.Render(moment(t, r, tied.server))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwright/ringwright/pkg/ringclient"
-	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const (
@@ -49,8 +48,10 @@ type Renderer struct {
 	mu sync.Mutex
 	// problem says why the file or NGINX is not up to date, lag what NGINX cannot follow.
 	problem, lag string
-	reloads      uint64
-	failures     uint64
+	// applied is the state that the file has and NGINX was told of.
+	applied  *ringclient.State
+	reloads  uint64
+	failures uint64
 }
 
 // New returns a renderer that has not started.
@@ -86,31 +87,24 @@ func (r *Renderer) look(ctx context.Context, now time.Time) {
 	if err == nil {
 		err = r.bring(ctx, now)
 	}
-	switch {
-	case errors.Is(err, errOtherMoment): // The client is about to see it.
-		return
-	case err == nil:
+	if err == nil {
 		r.tried, r.delay = nil, 0
-	default:
+		r.mu.Lock()
+		r.applied = state
+		r.mu.Unlock()
+	} else {
 		r.delay = min(max(minRetry, 2*r.delay), maxRetry)
 		r.tried, r.retry = state, now.Add(r.delay)
 	}
 	r.note(err)
 }
 
-// errOtherMoment is the error of a routing file that is not the one that the client has loaded.
-var errOtherMoment = errors.New("the routing file is of another moment than the ring")
-
 // render brings content to a state.
 func (r *Renderer) render(state *ringclient.State) error {
 	if state == r.rendered {
 		return nil
 	}
-	m, err := r.moment(state)
-	if err != nil {
-		return err
-	}
-	content, lag, err := r.config.Render(m)
+	content, lag, err := r.config.Render(momentOf(state))
 	if err != nil {
 		return err
 	}
@@ -119,32 +113,6 @@ func (r *Renderer) render(state *ringclient.State) error {
 	r.lag = lag
 	r.mu.Unlock()
 	return nil
-}
-
-// moment returns what a state has loaded. Who is down and where each backend is dialled stands in routing.json.
-func (r *Renderer) moment(state *ringclient.State) (Moment, error) {
-	text, _, err := routing.MomentOf(r.config.Dir).ReadRouting()
-	if err != nil {
-		return Moment{}, err
-	}
-	file, err := routing.Parse(text)
-	if err != nil {
-		return Moment{}, err
-	}
-	if file.UID != state.UID() || file.Generation != state.Generation() || file.LeaderEpoch != state.LeaderEpoch() || file.Stable.Digest != state.Digest() {
-		return Moment{}, errOtherMoment
-	}
-	m := Moment{Stable: state.Stable(), BasisPoints: state.BasisPoints(), Routing: file}
-	if candidate, found := state.Candidate(); found {
-		m.Candidate = &candidate
-	}
-	switch state.Forced() {
-	case ringclient.ForceStable:
-		m.BasisPoints = 0
-	case ringclient.ForceCandidate:
-		m.BasisPoints = routing.MaxBasisPoints
-	}
-	return m, nil
 }
 
 // bring writes the content where the file is another, and tells NGINX where the directives are others.
@@ -204,6 +172,21 @@ func (r *Renderer) Warnings() []string {
 	return list
 }
 
+// NotApplied says why NGINX does not route by what the client has loaded, "" where it does.
+func (r *Renderer) NotApplied() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.problem != "":
+		return "NGINX does not have the ring: " + r.problem
+	case r.client.State() != r.applied:
+		return "NGINX was not told of the ring yet"
+	case r.lag != "":
+		return "NGINX does not follow the split: " + r.lag
+	}
+	return ""
+}
+
 var (
 	reloadsDesc = prometheus.NewDesc("ringwright_agent_nginx_reloads_total",
 		"How often NGINX was told to read its configuration again.", nil, nil)
@@ -225,7 +208,7 @@ func (r *Renderer) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	current := 0.0
-	if r.problem == "" && r.reloads > 0 {
+	if state := r.client.State(); r.problem == "" && state != nil && state == r.applied {
 		current = 1
 	}
 	out <- prometheus.MustNewConstMetric(reloadsDesc, prometheus.CounterValue, float64(r.reloads))

@@ -36,12 +36,7 @@ func (d Decision) ID() string { return d.side.loaded.ring.ID(int(d.backend)) }
 
 // Address returns where to dial the backend: what routing.json gives for it, else the identity where that is an address or
 // an NGINX server, else "". It has the port that the HashRing gave it, which an NGINX server need not have.
-func (d Decision) Address() string {
-	if d.side.addresses == nil {
-		return d.ID()
-	}
-	return d.side.addresses[d.backend]
-}
+func (d Decision) Address() string { return d.side.address(int(d.backend)) }
 
 // Failover says that the owner of the key was passed over, because it is down or was reported as failed.
 func (d Decision) Failover() bool { return d.failover }

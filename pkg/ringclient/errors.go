@@ -26,7 +26,7 @@ const (
 	ReasonTooLarge Reason = "toolarge"
 	// ReasonRouting says that routing.json cannot be parsed, or says what this version does not know.
 	ReasonRouting Reason = "routing"
-	// ReasonOtherRing says that routing.json is of another HashRing than the one that is loaded.
+	// ReasonOtherRing says that routing.json is of another HashRing than the one that is loaded, or than Options.Ring.
 	ReasonOtherRing Reason = "otherring"
 	// ReasonRegression says that routing.json has a lower generation than the one that is loaded.
 	ReasonRegression Reason = "regression"

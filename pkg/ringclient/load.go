@@ -81,6 +81,11 @@ func (c *Client) readMoment(m routing.Moment, current *State) (*State, error) {
 	if err != nil {
 		return nil, &LoadError{Reason: ReasonRouting, File: shown, Err: err}
 	}
+	if ring := c.options.Ring; ring != "" && file.Ring != ring {
+		return nil, &LoadError{
+			Reason: ReasonOtherRing, File: shown, Value: file.Ring, Limit: ring, Err: fmt.Errorf("it is of ring %s, not of %s", file.Ring, ring),
+		}
+	}
 	if err := checkSuccession(file, shown, current); err != nil {
 		return nil, err
 	}

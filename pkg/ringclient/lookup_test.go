@@ -146,9 +146,13 @@ func TestDecisionCarriesBackendAndRing(t *testing.T) {
 			p.addresses = tc.addresses
 			dir := t.TempDir()
 			mount(t, dir, p.files(t))
-			d, err := open(t, dir, ringclient.Options{}).Pick([]byte("key"))
+			c := open(t, dir, ringclient.Options{})
+			d, err := c.Pick([]byte("key"))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if got := c.State().Stable().Address(0); got != tc.want {
+				t.Errorf("the loaded ring has it at %q", got)
 			}
 			if d.ID() != tc.id || d.Address() != tc.want || d.Zone() != "z1" || d.Weight() != 2 || d.Generation() != 41 ||
 				d.Digest() != p.snapshot.Digest() || d.Role() != ringclient.Stable || d.Failover() {

@@ -46,6 +46,8 @@ type Options struct {
 	// Datacenter is where the program runs, by which a split says how many keys go to the candidate: at most
 	// routing.MaxDatacenterBytes, and not routing.AnyDatacenter. "" is one that has no entry of its own.
 	Datacenter string
+	// Ring is the namespace and name of the HashRing whose files are taken, "cdn/edge-cache"; "" is that of the first that are read.
+	Ring string
 	// Force is what is used instead of the split, from the start; see [Client.SetForce].
 	Force Force
 	// Logger receives a line for every ring that is loaded and for every new reason why none could be. Nil logs nothing.
@@ -81,6 +83,8 @@ func (o Options) complete() (Options, error) {
 		return o, &OptionError{"Datacenter", fmt.Sprintf("%q", o.Datacenter), fmt.Sprintf("at most %d bytes", routing.MaxDatacenterBytes)}
 	case o.Datacenter == routing.AnyDatacenter:
 		return o, &OptionError{"Datacenter", fmt.Sprintf("%q", o.Datacenter), "the name of one"}
+	case o.Ring != "" && routing.CheckRingName(o.Ring) != nil:
+		return o, &OptionError{"Ring", fmt.Sprintf("%.80q", o.Ring), "the namespace and name of a HashRing, or \"\""}
 	case o.Force > ForceCandidate:
 		return o, &OptionError{"Force", fmt.Sprint(uint8(o.Force)), "ForceNone, ForceStable or ForceCandidate"}
 	}

@@ -42,7 +42,7 @@ func newSide(role Role, ref routing.Reference, file routing.File, loaded *loaded
 	s.setAddresses(file)
 	s.setDown(file)
 	s.skip = func(backend int) bool {
-		return s.down != nil && s.down[backend] || failed.any() && failed.has(loaded.ring.ID(backend))
+		return s.isDown(backend) || failed.any() && failed.has(loaded.ring.ID(backend))
 	}
 	return s
 }
@@ -51,6 +51,15 @@ func newSide(role Role, ref routing.Reference, file routing.File, loaded *loaded
 func (s *side) passesOver() bool { return s.down != nil || s.failed.any() }
 
 func (s *side) decision(backend int) Decision { return Decision{side: s, backend: int32(backend)} }
+
+func (s *side) isDown(backend int) bool { return s.down != nil && s.down[backend] }
+
+func (s *side) address(backend int) string {
+	if s.addresses == nil {
+		return s.loaded.ring.ID(backend)
+	}
+	return s.addresses[backend]
+}
 
 // setAddresses fills in the dial addresses that routing.json gives. Without any, an identity that is an address is dialled
 // and a name cannot be.

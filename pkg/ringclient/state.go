@@ -57,7 +57,7 @@ func (s *State) Version() ring.Version { return s.stable.version() }
 // Ring returns the stable ring.
 func (s *State) Ring() *ring.Ring { return s.stable.loaded.ring }
 
-// Loaded is a ring that a state has loaded.
+// Loaded is a ring that a state has loaded. The zero value, and one that is not from a state, has no backends to ask for.
 type Loaded struct {
 	Role Role
 	// Revision is the number of the ring among those of its HashRing, 0 where that is not known.
@@ -67,7 +67,14 @@ type Loaded struct {
 	Ring   *ring.Ring
 	// Down is how many of its backends are passed over because the routing file says so.
 	Down int
+	side *side
 }
+
+// IsDown says whether a backend, by its number on the ring, is passed over because the routing file says so.
+func (l Loaded) IsDown(backend int) bool { return l.side.isDown(backend) }
+
+// Address returns where to dial a backend, by its number on the ring, as [Decision.Address] does.
+func (l Loaded) Address(backend int) string { return l.side.address(backend) }
 
 // Stable returns the ring that answers what the candidate does not.
 func (s *State) Stable() Loaded { return s.stable.describe() }
@@ -118,7 +125,7 @@ func (s *State) forced(force Force) *State {
 }
 
 func (s *side) describe() Loaded {
-	return Loaded{Role: s.role, Revision: s.revision, Digest: s.loaded.digest, Ring: s.loaded.ring, Down: s.downCount}
+	return Loaded{Role: s.role, Revision: s.revision, Digest: s.loaded.digest, Ring: s.loaded.ring, Down: s.downCount, side: s}
 }
 
 func (s *side) version() ring.Version { return s.loaded.ring.Algorithm().Version }

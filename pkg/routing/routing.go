@@ -14,7 +14,6 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // APIVersion is the version of routing.json that this package writes and reads.
@@ -63,7 +62,7 @@ func suffix(separator string, chunk int) string {
 type File struct {
 	// APIVersion is APIVersion.
 	APIVersion string `json:"apiVersion"`
-	// Ring is the namespace and name of the HashRing, "cdn/edge-cache".
+	// Ring is the namespace and name of the HashRing, "cdn/edge-cache", as [CheckRingName] takes it.
 	Ring string `json:"ring"`
 	// UID is the UID of the HashRing; absent where the files were built without a cluster. A HashRing that was deleted and
 	// made again under its old name counts generations anew, and this is how readers can tell.
@@ -195,16 +194,16 @@ func (f sealed) checkSum(data []byte) error {
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func (f File) check() error {
-	namespace, name, found := strings.Cut(f.Ring, "/")
 	switch {
 	case f.APIVersion != APIVersion:
 		return fmt.Errorf("%s: apiVersion is %q, this reader knows %q", FileName, f.APIVersion, APIVersion)
-	case !found || namespace == "" || name == "":
-		return fmt.Errorf("%s: ring is %q, not namespace/name", FileName, f.Ring)
 	case f.Generation < 1:
 		return fmt.Errorf("%s: generation is %d, not at least 1", FileName, f.Generation)
 	case f.LeaderEpoch < 0:
 		return fmt.Errorf("%s: leaderEpoch is %d, not at least 0", FileName, f.LeaderEpoch)
+	}
+	if err := CheckRingName(f.Ring); err != nil {
+		return fmt.Errorf("%s: ring is %w", FileName, err)
 	}
 	if err := f.Stable.check("stable"); err != nil {
 		return err

@@ -73,6 +73,9 @@ var _ = Describe("The samples of consumers", func() {
 		for _, path := range append(paths, filepath.Join(samples, "agent_api_source.yaml")) {
 			By(filepath.Base(path))
 			for _, object := range documents(path, restricted) {
+				if object.GetKind() == "RoleBinding" {
+					object.Object["subjects"].([]any)[0].(map[string]any)["namespace"] = restricted
+				}
 				Expect(apply(ctx, object, client.DryRunAll)).To(Succeed())
 				Expect(apply(ctx, object)).To(Succeed())
 				if object.GetKind() == "Deployment" {
@@ -100,7 +103,9 @@ func checkPod(ctx context.Context, object *unstructured.Unstructured) {
 	deployment := &appsv1.Deployment{}
 	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment)).To(Succeed())
 	template := deployment.Spec.Template
-	Expect(template.Labels).To(Equal(deployment.Spec.Selector.MatchLabels))
+	for key, value := range deployment.Spec.Selector.MatchLabels {
+		Expect(template.Labels).To(HaveKeyWithValue(key, value))
+	}
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Namespace, pod.Name = object.GetNamespace(), object.GetName()
 	Expect(api.Create(ctx, pod)).To(Succeed())
@@ -111,9 +116,12 @@ func checkPod(ctx context.Context, object *unstructured.Unstructured) {
 			continue
 		}
 		for _, source := range volume.Projected.Sources {
-			if source.ConfigMap != nil { // The API server adds others.
+			if source.ConfigMap != nil && source.ConfigMap.Name != "kube-root-ca.crt" { // The API server adds others.
 				Expect(names).To(HaveKey(source.ConfigMap.Name))
 				Expect(source.ConfigMap.Optional).To(BeNil())
+				if ring, told := template.Labels["ringwright.dev/reads"]; told {
+					Expect(source.ConfigMap.Name).To(HavePrefix(ring + "-"))
+				}
 			}
 		}
 	}

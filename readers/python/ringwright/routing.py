@@ -14,10 +14,15 @@ from .split import BUCKETS
 API_VERSION = "ringwright.dev/v1alpha1"
 MAX_BYTES = 512 << 10
 MAX_CHUNKS = 16
+MAX_NAMESPACE_BYTES = 63
+MAX_NAME_BYTES = 253
 MAX_DATACENTERS = 1024
 MAX_DATACENTER_BYTES = 63
 ANY_DATACENTER = "*"
 
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_NAMESPACE = re.compile(_LABEL)
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _MAX_NUMBER = 2**63 - 1
 _CHECKSUM = b',"checksum":"%08x"}\n'
@@ -73,9 +78,8 @@ def parse(data: bytes) -> Routing:
     if version != API_VERSION:
         raise RoutingError("apiVersion", f"{version!r}, this reader knows {API_VERSION}")
     ring = top.text("ring")
-    namespace, slash, name = ring.partition("/")
-    if not (namespace and slash and name):
-        raise RoutingError("ring", f"{ring!r} is not namespace/name")
+    if not _is_ring(ring):
+        raise RoutingError("ring", f"{ring[:80]!r} is not namespace/name as Kubernetes takes them, of at most 63 and 253 bytes")
     routing = Routing(
         ring=ring,
         uid=top.text("uid", ""),
@@ -95,6 +99,14 @@ def parse(data: bytes) -> Routing:
     if routing.candidate and routing.candidate.slot == routing.stable.slot:
         raise RoutingError("candidate.slot", f"{routing.candidate.slot} is that of stable")
     return routing
+
+
+def _is_ring(text: str) -> bool:
+    """Return whether the text is the namespace and name of a HashRing as Kubernetes takes them."""
+    namespace, _, name = text.partition("/")
+    if len(namespace) > MAX_NAMESPACE_BYTES or len(name) > MAX_NAME_BYTES:
+        return False
+    return bool(_NAMESPACE.fullmatch(namespace) and _NAME.fullmatch(name))
 
 
 def _decode(data: bytes) -> dict[str, Any]:

@@ -12,6 +12,8 @@ pub(crate) const MAX_BYTES: u64 = 512 << 10;
 pub(crate) const MAX_CHUNKS: usize = 16;
 
 const API_VERSION: &str = "ringwright.dev/v1alpha1";
+const MAX_NAMESPACE_BYTES: usize = 63;
+const MAX_NAME_BYTES: usize = 253;
 const MAX_DATACENTERS: usize = 1024;
 const MAX_DATACENTER_BYTES: usize = 63;
 const ANY_DATACENTER: &str = "*";
@@ -141,8 +143,10 @@ impl Routing {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if !self.ring.split_once('/').map_or(false, |(namespace, name)| !namespace.is_empty() && !name.is_empty()) {
-            return Err(Error::routing("ring", format!("{:?} is not namespace/name", self.ring)));
+        if !is_ring(&self.ring) {
+            let limits = format!("of at most {MAX_NAMESPACE_BYTES} and {MAX_NAME_BYTES} bytes");
+            let shown: String = self.ring.chars().take(80).collect();
+            return Err(Error::routing("ring", format!("{shown:?} is not namespace/name as Kubernetes takes them, {limits}")));
         }
         match &self.candidate {
             None if self.split.is_some() => Err(Error::routing("split", "is there without a candidate")),
@@ -150,6 +154,17 @@ impl Routing {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether a text is the namespace and name of a HashRing as Kubernetes takes them.
+fn is_ring(text: &str) -> bool {
+    let (namespace, name) = text.split_once('/').unwrap_or(("", ""));
+    namespace.len() <= MAX_NAMESPACE_BYTES && is_label(namespace) && name.len() <= MAX_NAME_BYTES && name.split('.').all(is_label)
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 /// An object of the file, from which fields are taken until none may be left.
