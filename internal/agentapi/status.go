@@ -17,6 +17,8 @@ type Status struct {
 	*Routing
 	// Forced is "stable" or "candidate" where somebody told this agent to ignore the split, else "".
 	Forced string `json:"forced,omitempty"`
+	// NotApplied says why what runs beside the agent, such as NGINX, does not have what is loaded here; "" where it has.
+	NotApplied string `json:"notApplied,omitempty"`
 	// Draining says that the agent was asked to stop and still answers.
 	Draining bool `json:"draining,omitempty"`
 	// LastError is the latest read of the files that failed, left out where none did.

@@ -26,7 +26,7 @@ const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7
 // full is a status with everything that an agent can say.
 func full() agentapi.Status {
 	return agentapi.Status{
-		Ready: true, Datacenter: "lab01", Forced: "candidate", Draining: true,
+		Ready: true, Datacenter: "lab01", Forced: "candidate", Draining: true, NotApplied: "nginx: the reload failed",
 		Routing: &agentapi.Routing{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, LoadedAt: time.Unix(1_800_000_000, 0),
 			Stable:    agentapi.Ring{Digest: digest, Version: "V2", Revision: 12, Encoding: "Points", Backends: 2048, Down: 3, Points: 327_667},
@@ -58,6 +58,7 @@ func TestParse(t *testing.T) {
 	got, err := parse(body)
 	want := plan.Answer{
 		Datacenter: "lab01", Ready: true, Forced: "candidate", LoadError: "digest: ring-a.snap has another digest",
+		NotApplied: "nginx: the reload failed",
 		Asked: plan.Asked{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, Stable: digest, Candidate: digest[:70] + "0",
 		},
@@ -70,6 +71,7 @@ func TestParse(t *testing.T) {
 	}
 	s := full()
 	s.Routing, s.Ready, s.Forced, s.LastError.Current, s.Datacenter = nil, false, "", false, ""
+	s.NotApplied = ""
 	if got, err := parse(encode(t, s)); err != nil || got != (plan.Answer{}) {
 		t.Errorf("an agent without a ring: %+v, %v", got, err)
 	}
@@ -116,9 +118,13 @@ func TestParseRefused(t *testing.T) {
 	}
 	s := full()
 	s.LastError.Message = strings.Repeat("é\x1b[31m", 500)
+	s.NotApplied = s.LastError.Message
 	got, err := parse(encode(t, s))
 	if err != nil || len(got.LoadError) > 256 || strings.ContainsRune(got.LoadError, '\x1b') || !strings.HasPrefix(got.LoadError, "digest: é [31mé") {
 		t.Errorf("%d bytes, %v: %q", len(got.LoadError), err, got.LoadError)
+	}
+	if len(got.NotApplied) > 256 || strings.ContainsRune(got.NotApplied, '\x1b') || !strings.HasPrefix(got.NotApplied, "é [31mé") {
+		t.Errorf("%d bytes: %q", len(got.NotApplied), got.NotApplied)
 	}
 }
 
