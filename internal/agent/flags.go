@@ -152,7 +152,7 @@ func (v *invocation) logger(out io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(v.logLevel)); err != nil {
 		return nil, fmt.Errorf("--log-level is %q, not debug, info, warn or error", v.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnits}
 	switch v.logFormat {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, options)), nil
@@ -161,4 +161,12 @@ func (v *invocation) logger(out io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-format is %q, not json or text", v.logFormat)
 	}
+}
+
+// withUnits has durations say their unit: in JSON they would be bare numbers of nanoseconds.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
