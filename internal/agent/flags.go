@@ -98,7 +98,10 @@ func (v *invocation) addListenerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&v.config.GRPCUnixSocket, "grpc-unix-socket", "", "path of a Unix socket for lookups over gRPC")
 	flags.StringVar(&v.socketMode, "unix-socket-mode", fmt.Sprintf("%#o", DefaultSocketMode), "permissions of the Unix sockets")
 	flags.IntVar(&v.config.MaxConnections, "max-connections", DefaultMaxConnections,
-		"how many connections each listener has at a time; more are answered with status 503 and closed")
+		"how many connections each listener has at a time, but that of the status; more are answered with\n"+
+			"status 503 and closed")
+	flags.IntVar(&v.config.StatusMaxConnections, "status-max-connections", DefaultStatusMaxConnections,
+		"how many connections the status listener has at a time; for a new one the oldest is closed")
 }
 
 // addProxyFlags adds the flags of the reverse proxy.
