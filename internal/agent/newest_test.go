@@ -84,13 +84,17 @@ func TestStatusConnections(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))
 	r := start(t, agent.Config{Dir: dir, StatusListen: "127.0.0.1:0", StatusMaxConnections: 3})
-	for range 10 {
+	get(t, r.url("status")+"/healthz")
+	for i := range 10 {
 		conn, err := net.Dial("tcp", r.addresses["status"])
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		checkProbe(t, r.url("status")+"/healthz", http.StatusOK, "ok") // Over one that is kept.
+		accepted := fmt.Sprintf("ringwright_agent_connections_accepted_total{listener=\"status\"} %d\n", i+2)
+		eventually(t, "the connection", func() bool { // Over one that is kept.
+			return strings.Contains(get(t, r.url("status")+"/metrics").body, accepted)
+		})
 	}
 	got := get(t, r.url("status")+"/metrics").body
 	for _, line := range []string{
