@@ -85,12 +85,13 @@ func TestStatusConnections(t *testing.T) {
 	publish(t, dir, 1, names(t, "one"))
 	r := start(t, agent.Config{Dir: dir, StatusListen: "127.0.0.1:0", StatusMaxConnections: 3})
 	get(t, r.url("status")+"/healthz")
+	var open []net.Conn
 	for i := range 10 {
 		conn, err := net.Dial("tcp", r.addresses["status"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = conn.Close() }()
+		open = append(open, conn)
 		accepted := fmt.Sprintf("ringwright_agent_connections_accepted_total{listener=\"status\"} %d\n", i+2)
 		eventually(t, "the connection", func() bool { // Over one that is kept.
 			return strings.Contains(get(t, r.url("status")+"/metrics").body, accepted)
@@ -104,6 +105,9 @@ func TestStatusConnections(t *testing.T) {
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("no %s", line)
 		}
+	}
+	for _, conn := range open { // One that says nothing holds the stop up.
+		_ = conn.Close()
 	}
 	r.end(t)
 }
