@@ -8,6 +8,9 @@ import "time"
 // StatusPath is where an agent serves its [Status].
 const StatusPath = "/v1/status"
 
+// MaxNotAppliedBytes is how long Status.NotApplied can be.
+const MaxNotAppliedBytes = 256
+
 // Status is the body of /v1/status. What belongs to a ring is left out until one is loaded.
 type Status struct {
 	// Ready says that a ring is loaded.
@@ -17,10 +20,11 @@ type Status struct {
 	*Routing
 	// Forced is "stable" or "candidate" where somebody told this agent to ignore the split, else "".
 	Forced string `json:"forced,omitempty"`
-	// NotApplied says why what runs beside the agent, such as NGINX, does not have what is loaded here; "" where it has.
-	NotApplied string `json:"notApplied,omitempty"`
 	// Draining says that the agent was asked to stop and still answers.
 	Draining bool `json:"draining,omitempty"`
+	// NotApplied says why something that the agent keeps up to date, such as NGINX, does not route by what is loaded, in at most
+	// MaxNotAppliedBytes; "" where all does.
+	NotApplied string `json:"notApplied,omitempty"`
 	// LastError is the latest read of the files that failed, left out where none did.
 	LastError *LoadError `json:"lastError,omitempty"`
 	Counters  Counters   `json:"counters"`
