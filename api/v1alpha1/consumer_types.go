@@ -37,7 +37,9 @@ type Consumers struct {
 }
 
 // ConsumerStatus says what the pods that spec.consumers selects have of what is published. It changes with what they have, not
-// with each time that they are asked, and follows changes within half a minute.
+// with each time that they are asked. After a publication each pod is asked within seconds; that one which was current hangs,
+// or has changed by itself, is found out within a minute or two, and later where many hang. While there is always something new
+// it is written every 30 seconds.
 type ConsumerStatus struct {
 	// generation is the routing generation that they are measured against.
 	// +required
@@ -105,9 +107,10 @@ type DatacenterConsumers struct {
 	Candidate int32 `json:"candidate,omitempty"`
 }
 
-// StaleReason says why a pod is not current. Where several apply it is the first of this order.
+// StaleReason says why a pod is not current. Where several apply it is the first of this order, but for a pod without a ring: it is
+// LoadError where it could not take the files that it has, else NotReady.
 //
-// +kubebuilder:validation:Enum=NotReady;Unreachable;OtherRing;DigestMismatch;LoadError;OldGeneration;NewerGeneration;Overridden
+// +kubebuilder:validation:Enum=NotReady;Unreachable;OtherRing;DigestMismatch;LoadError;OldGeneration;NewerGeneration;NotApplied;Overridden
 type StaleReason string
 
 const (
@@ -132,6 +135,9 @@ const (
 	// StaleNewerGeneration is a pod that has a newer routing generation than what is published, and will not go back: the
 	// cluster was restored to an earlier state, or two operators publish the ring.
 	StaleNewerGeneration StaleReason = "NewerGeneration"
+
+	// StaleNotApplied is a pod whose agent has what is published while the program beside it, such as NGINX, does not run it.
+	StaleNotApplied StaleReason = "NotApplied"
 
 	// StaleOverridden is a pod that has what is published and was told to ignore the split.
 	StaleOverridden StaleReason = "Overridden"

@@ -38,6 +38,9 @@ func main() {
 // maxCatalogCopies bounds what the copies take of etcd: each has up to 1 MiB.
 const maxCatalogCopies = 100
 
+// consumerLoopback is "true" in the build of test/load, whose consumers are on this host. No flag sets it.
+var consumerLoopback string
+
 type flags struct {
 	manager.Options
 	kubeconfig string
@@ -112,7 +115,7 @@ func run(ctx context.Context, args []string) error {
 	// client-go's own limit, 5 requests a second, is less than the writes of one ring. What bounds the requests that are on
 	// their way is --concurrency, and the API server's priority and fairness.
 	cfg.QPS = -1
-	f.PodNamespace = podNamespace()
+	f.PodNamespace, f.ConsumerLoopback = podNamespace(), consumerLoopback == "true"
 	mgr, err := manager.New(cfg, f.Options)
 	if err != nil {
 		return err

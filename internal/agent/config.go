@@ -28,6 +28,10 @@ const (
 	DefaultSocketMode fs.FileMode = 0o660
 	// DefaultMaxConnections is how many connections each listener has at a time.
 	DefaultMaxConnections = 4096
+	// DefaultStatusMaxConnections is how many the status listener has.
+	DefaultStatusMaxConnections = 64
+	// MinStatusMaxConnections is the least that it can have: one is open, and one place is kept for the next.
+	MinStatusMaxConnections = 2
 	// HardMaxConnections is the largest number that can be asked for.
 	HardMaxConnections = 1 << 20
 	// DefaultShutdownTimeout is how long requests may take to end once the listeners are closed.
@@ -59,8 +63,12 @@ type Config struct {
 	Proxy       proxy.Config
 	// SocketMode are the permissions of the Unix sockets; 0 is DefaultSocketMode.
 	SocketMode fs.FileMode
-	// MaxConnections is how many connections each listener has at a time, at most HardMaxConnections; 0 is DefaultMaxConnections.
+	// MaxConnections is how many connections each listener but that of the status has at a time, at most HardMaxConnections; 0 is
+	// DefaultMaxConnections.
 	MaxConnections int
+	// StatusMaxConnections is how many the status listener has, MinStatusMaxConnections to HardMaxConnections; 0 is
+	// DefaultStatusMaxConnections. A new one has the one closed on which nothing has happened for longest.
+	StatusMaxConnections int
 	// Datacenter is where the agent runs, "" where that is not known.
 	Datacenter string
 	// Force is what is used instead of the split from the start.
@@ -89,6 +97,7 @@ func (c Config) complete() (Config, error) {
 	c.Source = cmp.Or(c.Source, SourceDir)
 	c.SocketMode = cmp.Or(c.SocketMode, DefaultSocketMode)
 	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
+	c.StatusMaxConnections = cmp.Or(c.StatusMaxConnections, DefaultStatusMaxConnections)
 	c.MaxPoints = cmp.Or(c.MaxPoints, ring.DefaultMaxPoints)
 	c.PollInterval = cmp.Or(c.PollInterval, ringclient.DefaultPollInterval)
 	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, DefaultShutdownTimeout)
@@ -116,6 +125,8 @@ func (c Config) check() error {
 		return fmt.Errorf("--unix-socket-mode is %#o, not at most 0777", uint32(c.SocketMode))
 	case c.MaxConnections < 1 || c.MaxConnections > HardMaxConnections:
 		return fmt.Errorf("--max-connections is %d, not 1 to %d", c.MaxConnections, HardMaxConnections)
+	case c.StatusMaxConnections < MinStatusMaxConnections || c.StatusMaxConnections > HardMaxConnections:
+		return fmt.Errorf("--status-max-connections is %d, not %d to %d", c.StatusMaxConnections, MinStatusMaxConnections, HardMaxConnections)
 	case len(c.Datacenter) > routing.MaxDatacenterBytes:
 		return fmt.Errorf("--datacenter is %q, which has %d bytes, not at most %d", c.Datacenter, len(c.Datacenter), routing.MaxDatacenterBytes)
 	case c.Datacenter == routing.AnyDatacenter:

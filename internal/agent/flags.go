@@ -122,7 +122,10 @@ func (v *invocation) addListenerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&v.config.GRPCUnixSocket, "grpc-unix-socket", "", "path of a Unix socket for lookups over gRPC")
 	flags.StringVar(&v.socketMode, "unix-socket-mode", fmt.Sprintf("%#o", DefaultSocketMode), "permissions of the Unix sockets")
 	flags.IntVar(&v.config.MaxConnections, "max-connections", DefaultMaxConnections,
-		"how many connections each listener has at a time; more are answered with status 503 and closed")
+		"how many connections each listener has at a time, but that of the status; more are answered with\n"+
+			"status 503 and closed")
+	flags.IntVar(&v.config.StatusMaxConnections, "status-max-connections", DefaultStatusMaxConnections,
+		"how many connections the status listener has at a time; for a new one the oldest is closed")
 }
 
 // addProxyFlags adds the flags of the reverse proxy.
@@ -176,7 +179,7 @@ func (v *invocation) logger(out io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(v.logLevel)); err != nil {
 		return nil, fmt.Errorf("--log-level is %q, not debug, info, warn or error", v.logLevel)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnits}
 	switch v.logFormat {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, options)), nil
@@ -185,4 +188,12 @@ func (v *invocation) logger(out io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-format is %q, not json or text", v.logFormat)
 	}
+}
+
+// withUnits has durations say their unit: in JSON they would be bare numbers of nanoseconds.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/ringwright/ringwright/internal/agentapi"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
@@ -79,13 +77,9 @@ type routes struct {
 
 // routes returns what a listener serves.
 func (h *handler) routes(a access) *routes {
-	metricsOf := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
 	list := []*route{
 		readOnly(agentapi.StatusPath, h.status),
-		readOnly(metricsPath, func(w http.ResponseWriter, r *http.Request) int {
-			metricsOf.ServeHTTP(w, r)
-			return http.StatusOK
-		}),
+		readOnly(metricsPath, h.metrics.answer),
 		readOnly(healthzPath, h.healthz),
 		readOnly(readyzPath, h.readyz),
 	}

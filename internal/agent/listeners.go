@@ -69,7 +69,8 @@ func (h *handler) unixEndpoint(ctx context.Context, config Config) (*endpoint, e
 	return h.httpEndpoint(nameUnix, inner, config, admin), nil
 }
 
-// statusEndpoint is for kubelet, Prometheus and the operator, which come from outside the pod.
+// statusEndpoint is for kubelet, Prometheus and the operator, which come from outside the pod, where anybody may: it has few
+// connections, and those that come are served before those that wait.
 func (h *handler) statusEndpoint(ctx context.Context, config Config) (*endpoint, error) {
 	if config.StatusListen == "" {
 		return nil, nil
@@ -78,7 +79,11 @@ func (h *handler) statusEndpoint(ctx context.Context, config Config) (*endpoint,
 	if err != nil {
 		return nil, err
 	}
-	return h.httpEndpoint(nameStatus, inner, config, statusOnly), nil
+	return &endpoint{
+		name: nameStatus, lingers: true,
+		listener: listen.New(inner, listen.Limits{Connections: config.StatusMaxConnections, Refuse: refuseHTTP}),
+		server:   keepNewest(newHTTPServer(h.routes(statusOnly), config.Logger, statusTimeouts), config.StatusMaxConnections),
+	}, nil
 }
 
 func (h *handler) httpEndpoint(name string, inner net.Listener, config Config, may access) *endpoint {

@@ -135,9 +135,9 @@ func TestLookupProblems(t *testing.T) {
 		value  any
 		limit  any
 	}{
-		"no key":                 {"", 400, "key", nil, "one of key, keyHex"},
-		"only features":          {"features=eu", 400, "key", nil, "one of key, keyHex"},
-		"two keys":               {"key=a&hex=61", 400, "hex", "61", "one of key, keyHex"},
+		"no key":                 {"", 400, "key", nil, "one of key, keyHex, hex"},
+		"only features":          {"features=eu", 400, "key", nil, "one of key, keyHex, hex"},
+		"two keys":               {"key=a&hex=61", 400, "hex", "61", "one of key, keyHex, hex"},
 		"key twice":              {"key=a&key=b", 400, "key", "b", "once"},
 		"features twice":         {"key=a&features=eu&features=eu", 400, "features", "eu", "once"},
 		"n twice":                {"key=a&n=1&n=2", 400, "n", "2", "once"},

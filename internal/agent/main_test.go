@@ -26,6 +26,7 @@ func TestMainReadsFlags(t *testing.T) {
 		"log level":        {[]string{"--dir=x", "--log-level=loud"}, 2, "", `--log-level is "loud", not debug, info, warn or error`},
 		"poll too often":   {[]string{"--dir=x", "--poll-interval=9ms"}, 2, "", "--poll-interval is 9ms, not at least 10ms"},
 		"cannot listen":    {[]string{"--dir=x", "--listen=nowhere"}, 1, "", "listening on nowhere"},
+		"logs durations":   {[]string{"--dir=x", "--listen=127.0.0.1:0", "--shutdown-timeout=1500ms"}, 0, "", `"delay":"0s","timeout":"1.5s"`},
 		"stops cleanly":    {[]string{"--dir=x", "--listen=127.0.0.1:0"}, 0, "", `"msg":"stopping"`},
 		"logs in text":     {[]string{"--dir=x", "--listen=127.0.0.1:0", "--log-format=text"}, 0, "", "msg=stopping"},
 		"warns of others":  {[]string{"--dir=x", "--listen=:0"}, 0, "", "listening beyond loopback"},

@@ -6,20 +6,26 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
 
 // requestBuckets are for what takes microseconds; the upper end is where a caller on the same host would be worried.
-var requestBuckets = []float64{.00001, .000025, .00005, .0001, .00025, .0005, .001, .0025, .005, .01, .1, 1}
+// Each is a series for each path, method and code that there was.
+var requestBuckets = []float64{.00001, .0001, .001, .01, .1}
 
 // metrics are what the agent counts itself, beside what its client does.
 type metrics struct {
+	// gathering has room for one scrape that collects, which takes a millisecond: many at a time would keep probes waiting.
+	gathering  chan struct{}
 	registry   *prometheus.Registry
 	http, grpc *prometheus.HistogramVec
 	listeners  *listenerCollector
@@ -29,7 +35,8 @@ type metrics struct {
 // newMetrics returns a registry with the metrics of the agent, its client, the process and the Go runtime.
 func newMetrics(client *ringclient.Client) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		gathering: make(chan struct{}, 1),
+		registry:  prometheus.NewRegistry(),
 		http: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ringwright_agent_http_request_duration_seconds",
 			Help: "How long requests took, by path, method and status code. Everything unknown is \"other\".", Buckets: requestBuckets,
@@ -52,12 +59,26 @@ func newMetrics(client *ringclient.Client) *metrics {
 	return m
 }
 
+// answer writes all metrics.
+func (m *metrics) answer(w http.ResponseWriter, r *http.Request) int {
+	promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		select {
+		case m.gathering <- struct{}{}:
+			defer func() { <-m.gathering }()
+			return m.registry.Gather()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}), promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	return http.StatusOK
+}
+
 // observer returns what counts the requests to a path, which allows methods. The label is that of the path: one for each path that is
 // asked for would be anybody's to add.
 func (m *metrics) observer(label string, methods []string) *observer {
-	o := &observer{vector: m.http, path: label, usual: make(map[string]prometheus.Observer)}
+	o := &observer{vector: m.http, path: label, usual: make(map[string]func() prometheus.Observer)}
 	for _, method := range methods {
-		o.usual[method] = m.http.WithLabelValues(label, methodLabel(method), "200")
+		o.usual[method] = sync.OnceValue(func() prometheus.Observer { return m.http.WithLabelValues(label, methodLabel(method), "200") })
 	}
 	return o
 }
@@ -66,16 +87,16 @@ func (m *metrics) observer(label string, methods []string) *observer {
 type observer struct {
 	vector *prometheus.HistogramVec
 	path   string
-	// usual are those that succeed, by method. To look one up by its labels takes longer.
-	usual map[string]prometheus.Observer
+	// usual are those that succeed, by method; there is no series before the first. To look one up by its labels takes longer.
+	usual map[string]func() prometheus.Observer
 }
 
 func (o *observer) observe(method string, status int, took time.Duration) {
-	usual, found := o.usual[method]
-	if !found || status != http.StatusOK {
-		usual = o.vector.WithLabelValues(o.path, methodLabel(method), strconv.Itoa(status))
+	if usual, found := o.usual[method]; found && status == http.StatusOK {
+		usual().Observe(took.Seconds())
+		return
 	}
-	usual.Observe(took.Seconds())
+	o.vector.WithLabelValues(o.path, methodLabel(method), strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // methodLabel keeps a caller from adding labels.

@@ -25,7 +25,7 @@ const (
 	paramCount    = "n"
 
 	paramsOfLookup = "key, keyHex, hex, features, n"
-	limitOfKeys    = "one of key, keyHex"
+	limitOfKeys    = "one of key, keyHex, hex"
 )
 
 // query is what a lookup asks for.

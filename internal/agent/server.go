@@ -16,6 +16,8 @@ const (
 	readTimeout       = 10 * time.Second
 	writeTimeout      = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	// statusIdleTimeout is for those who look at the status: they come rarely, and connect again.
+	statusIdleTimeout = 10 * time.Second
 	// maxHeaderBytes bounds the request line and the headers together. A key of MaxKeyBytes takes three times that where
 	// every byte is percent-encoded. Package http reads 4 KiB more.
 	maxHeaderBytes = 64 << 10
@@ -30,6 +32,8 @@ type timeouts struct {
 
 // defaultTimeouts are for answers that are made in microseconds. What streams needs others.
 var defaultTimeouts = timeouts{header: readHeaderTimeout, read: readTimeout, write: writeTimeout, idle: idleTimeout}
+
+var statusTimeouts = timeouts{header: readHeaderTimeout, read: readTimeout, write: writeTimeout, idle: statusIdleTimeout}
 
 func newHTTPServer(handler http.Handler, log *slog.Logger, t timeouts) *http.Server {
 	return &http.Server{

@@ -192,6 +192,24 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestSeriesOfAnIdleAgent: what nobody has asked for has no series.
+func TestSeriesOfAnIdleAgent(t *testing.T) {
+	dir := t.TempDir()
+	publish(t, dir, 1, names(t, "one"))
+	r := start(t, agent.Config{Dir: dir, StatusListen: "127.0.0.1:0"})
+	get(t, r.url("status")+"/metrics")
+	n := 0
+	for line := range strings.Lines(get(t, r.url("status")+"/metrics").body) {
+		if !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	if n < 60 || n > 120 {
+		t.Errorf("%d series", n)
+	}
+	r.end(t)
+}
+
 func TestMetricsFollowConventions(t *testing.T) {
 	dir := t.TempDir()
 	publish(t, dir, 1, names(t, "one"))

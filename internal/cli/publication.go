@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -179,11 +178,7 @@ func (o *opened) address(i int) string {
 // view returns the view of features, which can be empty.
 func (o *opened) view(features []string) (*ring.View, error) {
 	v, err := o.ring.View(features...)
-	var unknown *ring.UnknownFeatureError
-	switch {
-	case errors.As(err, &unknown) && len(unknown.Declared) == 0:
-		return nil, fmt.Errorf("--features: unknown feature %q: the ring declares none", unknown.Name)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("--features: %w", err)
 	}
 	return v, nil

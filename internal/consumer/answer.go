@@ -26,8 +26,9 @@ type status struct {
 	Ready      bool   `json:"ready"`
 	Datacenter string `json:"datacenter"`
 	*agentapi.Routing
-	Forced    string `json:"forced"`
-	LastError *struct {
+	Forced     string `json:"forced"`
+	NotApplied string `json:"notApplied"`
+	LastError  *struct {
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
 		Current bool   `json:"current"`
@@ -70,6 +71,7 @@ func parse(body []byte) (plan.Answer, error) {
 	if e := s.LastError; e != nil && e.Current {
 		a.LoadError = cut(printable(e.Reason+": "+e.Message), maxMessageBytes)
 	}
+	a.NotApplied = cut(printable(s.NotApplied), maxMessageBytes)
 	return a, nil
 }
 

@@ -54,6 +54,9 @@ func failf(reason, format string, args ...any) *Failure {
 // Asker asks pods by HTTP. It is safe for concurrent use.
 type Asker struct {
 	transport *http.Transport
+	// Loopback has addresses of this host asked, as tests need it. In a cluster no pod has one, and whatever listens there is the
+	// operator itself.
+	Loopback bool
 }
 
 // NewAsker returns an asker that keeps no connection: pods are asked so rarely that thousands of them would be idle.
@@ -69,13 +72,13 @@ func NewAsker() *Asker {
 
 // Ask asks a pod for its status. It returns an error of type [*Failure], or that of ctx where that has ended.
 func (a *Asker) Ask(ctx context.Context, ip string, port int32, timeout time.Duration) (plan.Answer, error) {
-	address, err := target(ip, port)
-	if err != nil {
-		return plan.Answer{}, err
+	address, err := netip.ParseAddr(ip)
+	if err != nil || !a.isPod(address.Unmap()) {
+		return plan.Answer{}, failf(failedAddress, "%.64q is not the address of a pod", ip)
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	body, err := a.get(limited, "http://"+address.String()+agentapi.StatusPath)
+	body, err := a.get(limited, "http://"+netip.AddrPortFrom(address.Unmap(), uint16(port)).String()+agentapi.StatusPath)
 	if ctx.Err() != nil {
 		return plan.Answer{}, ctx.Err()
 	}
@@ -85,13 +88,18 @@ func (a *Asker) Ask(ctx context.Context, ip string, port int32, timeout time.Dur
 	return parse(body)
 }
 
-// target returns where a pod is asked. Addresses that are none of a pod, such as that of the metadata service of a cloud, are not.
-func target(ip string, port int32) (netip.AddrPort, error) {
-	address, err := netip.ParseAddr(ip)
-	if err != nil || address.Zone() != "" || address.IsUnspecified() || address.IsMulticast() || address.IsLinkLocalUnicast() {
-		return netip.AddrPort{}, failf(failedAddress, "%.64q is not the address of a pod", ip)
+// broadcast is every host of the network at hand.
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// isPod says whether an address can be that of a pod. Others, such as that of the metadata service of a cloud, are not asked. One of
+// IPv4 that is written as one of IPv6 has to be unmapped.
+func (a *Asker) isPod(address netip.Addr) bool {
+	switch {
+	case address.Zone() != "", address.IsUnspecified(), address.IsMulticast(), address.IsLinkLocalUnicast(), address == broadcast:
+		return false
+	default:
+		return a.Loopback || !address.IsLoopback()
 	}
-	return netip.AddrPortFrom(address.Unmap(), uint16(port)), nil
 }
 
 func (a *Asker) get(ctx context.Context, url string) ([]byte, error) {

@@ -26,7 +26,7 @@ const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7
 // full is a status with everything that an agent can say.
 func full() agentapi.Status {
 	return agentapi.Status{
-		Ready: true, Datacenter: "lab01", Forced: "candidate", Draining: true,
+		Ready: true, Datacenter: "lab01", Forced: "candidate", Draining: true, NotApplied: "nginx: the reload failed",
 		Routing: &agentapi.Routing{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, LoadedAt: time.Unix(1_800_000_000, 0),
 			Stable:    agentapi.Ring{Digest: digest, Version: "V2", Revision: 12, Encoding: "Points", Backends: 2048, Down: 3, Points: 327_667},
@@ -58,6 +58,7 @@ func TestParse(t *testing.T) {
 	got, err := parse(body)
 	want := plan.Answer{
 		Datacenter: "lab01", Ready: true, Forced: "candidate", LoadError: "digest: ring-a.snap has another digest",
+		NotApplied: "nginx: the reload failed",
 		Asked: plan.Asked{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, Stable: digest, Candidate: digest[:70] + "0",
 		},
@@ -70,6 +71,7 @@ func TestParse(t *testing.T) {
 	}
 	s := full()
 	s.Routing, s.Ready, s.Forced, s.LastError.Current, s.Datacenter = nil, false, "", false, ""
+	s.NotApplied = ""
 	if got, err := parse(encode(t, s)); err != nil || got != (plan.Answer{}) {
 		t.Errorf("an agent without a ring: %+v, %v", got, err)
 	}
@@ -116,9 +118,13 @@ func TestParseRefused(t *testing.T) {
 	}
 	s := full()
 	s.LastError.Message = strings.Repeat("é\x1b[31m", 500)
+	s.NotApplied = s.LastError.Message
 	got, err := parse(encode(t, s))
 	if err != nil || len(got.LoadError) > 256 || strings.ContainsRune(got.LoadError, '\x1b') || !strings.HasPrefix(got.LoadError, "digest: é [31mé") {
 		t.Errorf("%d bytes, %v: %q", len(got.LoadError), err, got.LoadError)
+	}
+	if len(got.NotApplied) > 256 || strings.ContainsRune(got.NotApplied, '\x1b') || !strings.HasPrefix(got.NotApplied, "é [31mé") {
+		t.Errorf("%d bytes: %q", len(got.NotApplied), got.NotApplied)
 	}
 }
 
@@ -148,7 +154,7 @@ func TestAsk(t *testing.T) {
 				path, agent = r.Method+" "+r.URL.String(), r.UserAgent()
 				_, _ = w.Write(encode(t, full()))
 			}))
-			got, err := NewAsker().Ask(t.Context(), ip, port, DefaultTimeout)
+			got, err := localAsker().Ask(t.Context(), ip, port, DefaultTimeout)
 			if err != nil || got.Generation != 41 {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -223,7 +229,7 @@ func TestAskFailures(t *testing.T) {
 			ip, port := serve(t, "127.0.0.1", row.handler)
 			began := time.Now()
 			for range 2 {
-				_, err := NewAsker().Ask(t.Context(), ip, port, timeout)
+				_, err := localAsker().Ask(t.Context(), ip, port, timeout)
 				if got := said(err); got != row.want {
 					t.Errorf("%q, want %q", got, row.want)
 				}
@@ -261,7 +267,38 @@ func said(err error) string {
 	return ""
 }
 
-// TestAskNobody: where nobody listens, and what is no address of a pod.
+// TestAddresses: what cannot be the address of a pod is not asked, however it is written.
+func TestAddresses(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // So that nobody is asked in earnest.
+	for ip, isPod := range map[string]bool{
+		"10.0.0.1": true, "192.168.1.1": true, "203.0.113.7": true, "fd00::1": true, "2001:db8::1": true, "::ffff:10.0.0.1": true,
+		"": false, "edge-1": false, "10.0.0.1:80": false, "fd00::1%eth0": false,
+		"127.0.0.1": false, "127.8.9.10": false, "::1": false, "::ffff:127.0.0.1": false,
+		"0.0.0.0": false, "::": false, "::ffff:0.0.0.0": false,
+		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "::ffff:169.254.169.254": false,
+		"224.0.0.1": false, "239.1.2.3": false, "ff02::1": false, "::ffff:224.0.0.1": false,
+		"255.255.255.255": false, "::ffff:255.255.255.255": false,
+	} {
+		_, err := NewAsker().Ask(ctx, ip, 80, DefaultTimeout)
+		if isPod {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", ip, err)
+			}
+		} else if got := said(err); got != fmt.Sprintf("address: %q is not the address of a pod", ip) {
+			t.Errorf("%q: %v", ip, err)
+		}
+	}
+}
+
+// localAsker returns one that asks servers of a test.
+func localAsker() *Asker {
+	a := NewAsker()
+	a.Loopback = true
+	return a
+}
+
+// TestAskNobody: where nobody listens, and when nobody waits.
 func TestAskNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -269,18 +306,13 @@ func TestAskNobody(t *testing.T) {
 	}
 	free := netip.MustParseAddrPort(listener.Addr().String())
 	_ = listener.Close()
-	_, err = NewAsker().Ask(t.Context(), "127.0.0.1", int32(free.Port()), DefaultTimeout)
+	_, err = localAsker().Ask(t.Context(), "127.0.0.1", int32(free.Port()), DefaultTimeout)
 	if got := said(err); got != "refused: the connection was refused" {
 		t.Errorf("a closed port: %q", got)
 	}
-	for _, ip := range []string{"", "edge-1", "169.254.169.254", "fe80::1", "fe80::1%eth0", "224.0.0.1", "0.0.0.0", "::", "::ffff:169.254.169.254"} {
-		if got := said(second(NewAsker().Ask(t.Context(), ip, 80, DefaultTimeout))); got != fmt.Sprintf("address: %q is not the address of a pod", ip) {
-			t.Errorf("%q: %s", ip, got)
-		}
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := second(NewAsker().Ask(ctx, "127.0.0.1", int32(free.Port()), DefaultTimeout)); !errors.Is(err, context.Canceled) {
+	if err := second(localAsker().Ask(ctx, "127.0.0.1", int32(free.Port()), DefaultTimeout)); !errors.Is(err, context.Canceled) {
 		t.Errorf("asked in vain: %v", err)
 	}
 }

@@ -41,6 +41,9 @@ type follower struct {
 	pods []*pod
 	// asking is how many requests are on their way.
 	asking int
+	// share is how many there may be where many are slow, and crowded says that a pod was due and there was no room for it.
+	share   int
+	crowded bool
 	// listed is when pods was read last, outdated that it may have changed since.
 	listed   time.Time
 	outdated bool
@@ -57,8 +60,10 @@ type pod struct {
 	answered bool
 	// asking says that a request is on its way, gone that nobody is interested in its answer.
 	asking, gone bool
-	current      bool
-	due          time.Time
+	// slow says that the request on its way counts as one of a slow ring.
+	slow    bool
+	current bool
+	due     time.Time
 	// misses is how often in a row it was asked in vain, since something was published.
 	misses int
 	// measured says that it counts for how long the present publication takes.
@@ -66,7 +71,7 @@ type pod struct {
 }
 
 func newFollower(p *Poller, key types.NamespacedName, about subject, selector labels.Selector) *follower {
-	return &follower{subject: about, poller: p, key: key, selects: selector, wake: make(chan struct{}, 1), outdated: true}
+	return &follower{subject: about, poller: p, key: key, selects: selector, wake: make(chan struct{}, 1), outdated: true, share: firstShare}
 }
 
 // end ends run, and what is on its way for it. The caller holds the poller's mu.

@@ -32,8 +32,8 @@ func TestLimits(t *testing.T) {
 			other.Name, other.UID = fmt.Sprint("other", i), types.UID(fmt.Sprint(i))
 			p.Follow(other)
 		}
-		after(time.Minute)
-		if c.most != MaxAsking {
+		after(5 * time.Minute) // Each of them has 300 that hang.
+		if c.most <= MaxAskingOfRing || c.most > MaxAsking {
 			t.Errorf("%d requests at a time", c.most)
 		}
 		wantCurrent(t, p.Follow(ring()), 1, 100, 400)

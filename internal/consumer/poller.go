@@ -20,7 +20,7 @@ import (
 const (
 	// MaxAsking is how many there are together.
 	MaxAsking = 128
-	// MaxAskingOfRing is how many there are for one HashRing, so that one whose pods are all dead does not hold up the others.
+	// MaxAskingOfRing is how many there are for one HashRing, as long as its pods answer.
 	MaxAskingOfRing = 32
 )
 
@@ -53,6 +53,7 @@ type Poller struct {
 	options Options
 	// slots has room for the requests that may be on their way.
 	slots chan struct{}
+	crowd crowd
 
 	mu        sync.Mutex
 	followers map[types.NamespacedName]*follower

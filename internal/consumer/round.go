@@ -66,6 +66,7 @@ func (f *follower) start(ctx context.Context) bool {
 		said, err := f.poller.options.Ask(ctx, ip, f.port, f.timeout)
 		<-f.poller.slots
 		now := time.Now()
+		f.settle(now.Sub(began))
 		if !errors.Is(err, context.Canceled) {
 			f.poller.options.Metrics.ConsumerAsked(now.Sub(began), reasonOf(err))
 		}
@@ -89,20 +90,31 @@ func reasonOf(err error) string {
 func (f *follower) next(now time.Time) *pod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.asking == MaxAskingOfRing {
-		return nil
-	}
+	f.crowded = false
 	var first *pod
 	for _, p := range f.pods {
 		if !p.asking && p.IP != "" && !p.due.After(now) && (first == nil || p.before(first)) {
 			first = p
 		}
 	}
-	if first != nil {
-		first.asking = true
-		f.asking++
+	if first == nil {
+		return nil
 	}
+	slow, admitted := f.poller.crowd.admit(f.asking, f.share)
+	if !admitted {
+		f.crowded = true
+		return nil
+	}
+	first.asking, first.slow = true, slow
+	f.asking++
 	return first
+}
+
+// settle takes note of how long a request took.
+func (f *follower) settle(took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.share = shareAfter(f.share, took)
 }
 
 func (p *pod) before(other *pod) bool {
@@ -116,8 +128,11 @@ func (p *pod) before(other *pod) bool {
 func (f *follower) finish(p *pod, said plan.Answer, err error, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p.asking = false
-	if f.asking == MaxAskingOfRing || f.asking == 1 { // There is room again, or it is time to look when the next is due.
+	if p.slow {
+		f.poller.crowd.leave()
+	}
+	p.asking, p.slow = false, false
+	if f.crowded || f.asking == 1 { // There is room again, or it is time to look when the next is due.
 		f.signal()
 	}
 	f.asking--
@@ -170,7 +185,7 @@ func (f *follower) idle(now time.Time) time.Duration {
 		next = f.listed.Add(minListInterval)
 	}
 	for _, p := range f.pods {
-		if f.asking < MaxAskingOfRing && !p.asking && p.IP != "" && p.due.Before(next) { // Without room, the next answer wakes.
+		if !p.asking && p.IP != "" && p.due.Before(next) { // Without room the next answer wakes, or another ring has left some.
 			next = p.due
 		}
 	}

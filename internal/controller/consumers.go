@@ -38,8 +38,10 @@ type acknowledgement struct {
 
 // setup adds what asks consumers to mgr, and their watch to the controller.
 func (a *acknowledgement) setup(mgr ctrl.Manager, built controller.Controller, r *HashRingReconciler) error {
+	asker := consumer.NewAsker()
+	asker.Loopback = r.ConsumerLoopback
 	a.poller = consumer.NewPoller(consumer.Options{
-		List: r.Reader.Consumers, Ask: consumer.NewAsker().Ask, Changed: a.changed, Metrics: r.Metrics,
+		List: r.Reader.Consumers, Ask: asker.Ask, Changed: a.changed, Metrics: r.Metrics,
 	})
 	if err := mgr.Add(a.poller); err != nil {
 		return fmt.Errorf("adding the poller of consumers: %w", err)

@@ -48,6 +48,8 @@ type HashRingReconciler struct {
 	LeaderEpoch func(ctx context.Context, ring types.UID, last int64) (int64, error)
 	// Metrics counts what is published; nil counts nothing.
 	Metrics *telemetry.Metrics
+	// ConsumerLoopback has consumers asked at addresses of this host, as tests have them.
+	ConsumerLoopback bool
 
 	// Reader reads what backends come from.
 	Reader observe.Reader

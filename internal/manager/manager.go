@@ -75,6 +75,8 @@ type Options struct {
 	// the next is taken.
 	CatalogCopies       int
 	CatalogCopyInterval time.Duration
+	// ConsumerLoopback has consumers asked at addresses of this host, as tests have them.
+	ConsumerLoopback bool
 	// SkipNameValidation allows several managers in one process, as tests have them.
 	SkipNameValidation bool
 }
@@ -170,7 +172,7 @@ func addControllers(mgr ctrl.Manager, o Options, leads *leadership) error {
 		return fmt.Errorf("adding the metrics: %w", err)
 	}
 	reconciler := controller.NewHashRingReconciler(mgr.GetClient(), mgr.GetAPIReader(), rings, mgr.GetEventRecorder("ringwright"), clock.RealClock{})
-	reconciler.Metrics = figures
+	reconciler.Metrics, reconciler.ConsumerLoopback = figures, o.ConsumerLoopback
 	if leads != nil {
 		reconciler.LeaderEpoch = leads.Epoch
 	}

@@ -48,6 +48,8 @@ type Answer struct {
 	Asked
 	// LoadError says why the files that it has were not taken; "" where they were.
 	LoadError string
+	// NotApplied says why the program beside the agent does not run what that has; "" where it does.
+	NotApplied string
 	// Forced is which ring it was told to use whatever the split says, "" where it was not.
 	Forced string
 }
@@ -80,6 +82,8 @@ func (a Asked) judge(said Answer) (v1alpha1.StaleReason, string) {
 		return v1alpha1.StaleOldGeneration, has(said, a)
 	case age > 0:
 		return v1alpha1.StaleNewerGeneration, has(said, a)
+	case said.NotApplied != "":
+		return v1alpha1.StaleNotApplied, said.NotApplied
 	case said.Forced != "":
 		return v1alpha1.StaleOverridden, "it was told to use the " + said.Forced + " ring whatever the split says"
 	}

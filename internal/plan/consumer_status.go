@@ -92,6 +92,9 @@ func verdictOf(s v1alpha1.ConsumerStatus, asked Asked, list []Consumer) applied 
 	default:
 		a.status, a.reason = metav1.ConditionTrue, v1alpha1.ReasonAllConsumersCurrent
 		a.message = fmt.Sprintf("all %d consumers have routing generation %d", s.Total, s.Generation)
+		if s.Total == 1 {
+			a.message = fmt.Sprintf("the one consumer has routing generation %d", s.Generation)
+		}
 	}
 	return a
 }

@@ -55,6 +55,9 @@ func TestJudge(t *testing.T) {
 		"another candidate":        {func(c *plan.Consumer) { c.Said.Candidate = "sha256:cc" }, "DigestMismatch: its candidate is sha256:cc, the published one sha256:bb"},
 		"no candidate":             {func(c *plan.Consumer) { c.Said.Candidate = "" }, "DigestMismatch: its candidate is none, the published one sha256:bb"},
 		"forced":                   {func(c *plan.Consumer) { c.Said.Forced = "stable" }, "Overridden: it was told to use the stable ring whatever the split says"},
+		"not applied":              {func(c *plan.Consumer) { c.Said.NotApplied = "nginx: x" }, "NotApplied: nginx: x"},
+		"not applied, and forced":  {func(c *plan.Consumer) { c.Said.NotApplied, c.Said.Forced = "nginx: x", "stable" }, "NotApplied: nginx: x"},
+		"older, and not applied":   {func(c *plan.Consumer) { c.Said.NotApplied, c.Said.Generation = "nginx: x", 40 }, "OldGeneration: it has generation 40, published is 41"},
 		"cannot load":              {func(c *plan.Consumer) { c.Said.LoadError = "digest: x" }, "LoadError: digest: x"},
 		"cannot load the new one":  {func(c *plan.Consumer) { c.Said.LoadError, c.Said.Generation = "digest: x", 40 }, "LoadError: digest: x"},
 		"a mismatch is not hidden": {func(c *plan.Consumer) {
@@ -155,6 +158,9 @@ func TestApplied(t *testing.T) {
 	c.step()
 	c.wantApplied("True/AllConsumersCurrent: all 5 consumers have routing generation 1")
 	c.wantConditions("Ready=True/RingPublished", "Published=True/RingPublished", "Applied=True/AllConsumersCurrent")
+	c.say(1, nil)
+	c.step()
+	c.wantApplied("True/AllConsumersCurrent: the one consumer has routing generation 1")
 	c.say(5, func(i int, one *plan.Consumer) {
 		switch i {
 		case 0:

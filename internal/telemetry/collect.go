@@ -87,7 +87,9 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		s.send(movedDesc, prometheus.CounterValue, moved[client.ObjectKeyFromObject(ring)])
 		s.conditions(ring)
 		s.published(ring.Status)
-		s.consumers(ring.Status.Consumers)
+		if c := ring.Status.Consumers; c != nil {
+			s.consumers(c, m.datacenters(client.ObjectKeyFromObject(ring), c.Datacenters))
+		}
 	}
 }
 
@@ -106,6 +108,11 @@ func (m *Metrics) settle(list *v1alpha1.HashRingList) map[types.NamespacedName]f
 	for key := range m.rings {
 		if _, exists := moved[key]; !exists {
 			delete(m.rings, key)
+		}
+	}
+	for key := range m.named {
+		if _, exists := moved[key]; !exists {
+			delete(m.named, key)
 		}
 	}
 	return moved

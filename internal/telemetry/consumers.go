@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
@@ -23,12 +24,17 @@ const (
 // resultAnswered is the value of label result of a poll that succeeded; otherwise it is what failed.
 const resultAnswered = "answered"
 
-// maxDatacenterSeries is how many datacenters of a ring have series.
-const maxDatacenterSeries = 64
+const (
+	// maxDatacenterSeries is how many names of datacenters a ring has series for, ever: pods give the names, and each that there
+	// was once stays in the memory of Prometheus.
+	maxDatacenterSeries = 64
+	// otherDatacenters stands for all other names.
+	otherDatacenters = "other"
+)
 
 var (
 	consumersDesc   = describe("consumers", "Pods that read the ring: current, stale; of the stale ones unreachable, mismatched, overridden.", "state")
-	datacentersDesc = describe("datacenter_consumers", "Pods that read the ring by the datacenter that they say they are in, at most 64 of those: current, stale.", "datacenter", "state")
+	datacentersDesc = describe("datacenter_consumers", "Pods that read the ring by the datacenter that they say they are in, the first 64 of those and other: current, stale.", "datacenter", "state")
 )
 
 // addConsumers adds what is counted of those who read rings.
@@ -71,23 +77,45 @@ func (m *Metrics) Applied(consumers string, d time.Duration) {
 }
 
 // consumers sends what those who read the ring have.
-func (s sender) consumers(c *v1alpha1.ConsumerStatus) {
-	if c == nil {
-		return
-	}
+func (s sender) consumers(c *v1alpha1.ConsumerStatus, datacenters []v1alpha1.DatacenterConsumers) {
 	for state, count := range map[string]int32{
 		"current": c.Current, "stale": c.Stale, "unreachable": c.Unreachable, "mismatched": c.Mismatched, "overridden": c.Overridden,
 	} {
 		s.gauge(consumersDesc, float64(count), state)
 	}
-	datacenters := c.Datacenters
-	if len(datacenters) > maxDatacenterSeries {
-		datacenters = slices.Clone(datacenters)
-		slices.SortStableFunc(datacenters, func(a, b v1alpha1.DatacenterConsumers) int { return cmp.Compare(b.Total, a.Total) })
-		datacenters = datacenters[:maxDatacenterSeries]
-	}
 	for _, dc := range datacenters {
 		s.gauge(datacentersDesc, float64(dc.Current), dc.Name, "current")
 		s.gauge(datacentersDesc, float64(dc.Total-dc.Current), dc.Name, "stale")
 	}
+}
+
+// datacenters returns the figures of a ring by datacenter, with one for all whose names came too late to have series. It takes note of
+// the names; where too many are new at a time, of those with the most consumers.
+func (m *Metrics) datacenters(ring types.NamespacedName, list []v1alpha1.DatacenterConsumers) []v1alpha1.DatacenterConsumers {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.named[ring]
+	if known == nil {
+		known = map[string]bool{otherDatacenters: true}
+		m.named[ring] = known
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b v1alpha1.DatacenterConsumers) int { return cmp.Compare(b.Total, a.Total) })
+	other := v1alpha1.DatacenterConsumers{Name: otherDatacenters}
+	var named []v1alpha1.DatacenterConsumers
+	for _, dc := range list {
+		if len(known) <= maxDatacenterSeries { // One of them is that of the others.
+			known[dc.Name] = true
+		}
+		if known[dc.Name] && dc.Name != otherDatacenters {
+			named = append(named, dc)
+			continue
+		}
+		other.Total += dc.Total
+		other.Current += dc.Current
+	}
+	if other.Total > 0 {
+		named = append(named, other)
+	}
+	return named
 }

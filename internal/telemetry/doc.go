@@ -9,6 +9,6 @@
 // Guarantees:
 //
 //   - Only the replica that leads serves them, so that a sum over replicas counts each ring once.
-//   - At most 27 series for each HashRing, two for each of 64 datacenters of its consumers, and a fixed number besides.
+//   - At most 27 series for each HashRing, two for each of 65 datacenters of its consumers, and a fixed number besides.
 //   - A scrape asks the API server for nothing, and copies no spec.
 package telemetry

@@ -45,6 +45,8 @@ type Metrics struct {
 	mu sync.Mutex
 	// rings is what is known of single rings. Those that are gone are forgotten at the next scrape.
 	rings map[types.NamespacedName]*activity
+	// named has the names of datacenters that have had series, by ring.
+	named map[types.NamespacedName]map[string]bool
 }
 
 // activity is what happened to one ring.
@@ -59,7 +61,7 @@ type activity struct {
 // Start runs.
 func New(reader client.Reader, rings *ringcache.Cache, registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		reader: reader, registry: registry, rings: map[types.NamespacedName]*activity{},
+		reader: reader, registry: registry, rings: map[types.NamespacedName]*activity{}, named: map[types.NamespacedName]map[string]bool{},
 		publications: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "publications_total",
 			Help: "Publications of a changed ring or routing file, by result: published, or failed, which is tried again.",

@@ -169,19 +169,42 @@ func TestSeriesPerRing(t *testing.T) {
 	}
 }
 
-// TestDatacenters: of a ring with many, those with the most consumers have series.
+// TestDatacenters: of a ring with many, those with the most consumers have series, and all others one. Names that come later are among
+// those: pods can give another one each time.
 func TestDatacenters(t *testing.T) {
 	ring := fullRing("edge")
-	ring.Status.Consumers.Datacenters = nil
-	for n := range int32(100) {
-		ring.Status.Consumers.Datacenters = append(ring.Status.Consumers.Datacenters, v1alpha1.DatacenterConsumers{Name: fmt.Sprintf("dc%02d", n), Total: n + 1})
+	l := &lister{rings: []v1alpha1.HashRing{ring}}
+	m := newMetrics(l)
+	set := func(prefix string, n int32) {
+		ring.Status.Consumers.Datacenters = nil
+		for i := range n {
+			dc := v1alpha1.DatacenterConsumers{Name: fmt.Sprintf("%s%02d", prefix, i), Total: i + 2, Current: 1}
+			ring.Status.Consumers.Datacenters = append(ring.Status.Consumers.Datacenters, dc)
+		}
 	}
-	got := series(t, newMetrics(&lister{rings: []v1alpha1.HashRing{ring}}), "datacenter_consumers")
-	if len(got) != 2*64 || !strings.HasPrefix(got[0], `{datacenter="dc36"`) {
+	set("dc", 100)
+	got := series(t, m, "datacenter_consumers")
+	if len(got) != 2*65 || !strings.HasPrefix(got[0], `{datacenter="dc36"`) {
 		t.Errorf("%d series: %q", len(got), got)
 	}
 	if ring.Status.Consumers.Datacenters[0].Name != "dc00" {
 		t.Error("it changed the status")
+	}
+	set("new", 3)
+	want := []string{`{datacenter="other",name="edge",namespace="cdn",state="current"} 3`, `{datacenter="other",name="edge",namespace="cdn",state="stale"} 6`}
+	if got := series(t, m, "datacenter_consumers"); !slices.Equal(got, want) {
+		t.Errorf("of names that came later: %q", got)
+	}
+	set("other", 0)
+	ring.Status.Consumers.Datacenters = []v1alpha1.DatacenterConsumers{{Name: "dc99", Total: 1}, {Name: "new", Total: 1}, {Name: "other", Total: 1}}
+	if got := series(t, m, "datacenter_consumers"); len(got) != 4 || !strings.HasSuffix(got[3], `state="stale"} 2`) {
+		t.Errorf("of one that is called so: %q", got)
+	}
+	l.rings = nil
+	series(t, m, "datacenter_consumers")
+	l.rings = []v1alpha1.HashRing{ring}
+	if got := series(t, m, "datacenter_consumers"); len(got) != 6 {
+		t.Errorf("of another HashRing: %q", got)
 	}
 }
 

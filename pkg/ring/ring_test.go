@@ -338,6 +338,10 @@ func TestUnknownFeature(t *testing.T) {
 	if unknown := (*ring.UnknownFeatureError)(nil); !errors.As(err, &unknown) || unknown.Name != "moon" || !strings.Contains(err.Error(), `"eu"`) {
 		t.Errorf("error %v", err)
 	}
+	r = mustBuild(t, ring.Config{Algorithm: ring.Algorithm{Version: ring.V2, PointsPerWeight: 1}, Identity: ring.IdentityName})
+	if _, err := r.View("moon"); err == nil || err.Error() != `unknown feature "moon": the ring declares none` {
+		t.Errorf("without features: %v", err)
+	}
 }
 
 func TestImportsStandardLibraryOnly(t *testing.T) {

@@ -34,6 +34,9 @@ type UnknownFeatureError struct {
 
 // Error names the feature and those that the ring declares.
 func (e *UnknownFeatureError) Error() string {
+	if len(e.Declared) == 0 {
+		return fmt.Sprintf("unknown feature %q: the ring declares none", e.Name)
+	}
 	return fmt.Sprintf("unknown feature %q: the ring declares %q", e.Name, e.Declared)
 }
 

@@ -36,7 +36,8 @@ func (l *load) build(ctx context.Context) (err error) {
 		return err
 	}
 	l.say("building the operator")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(l.dir, "manager"), "./cmd/manager")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-X main.consumerLoopback=true",
+		"-o", filepath.Join(l.dir, "manager"), "./cmd/manager")
 	cmd.Dir, cmd.Stderr = l.root, os.Stderr
 	return cmd.Run()
 }

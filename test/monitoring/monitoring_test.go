@@ -266,3 +266,49 @@ func TestServiceMonitor(t *testing.T) {
 		t.Errorf("%v selects %v", selector, selected)
 	}
 }
+
+// TestPodMonitor: it selects the pods of each sample that has an agent, and their port.
+func TestPodMonitor(t *testing.T) {
+	var monitor struct {
+		Spec struct {
+			NamespaceSelector struct {
+				Any bool `json:"any"`
+			} `json:"namespaceSelector"`
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+			Endpoints []struct {
+				Port string `json:"port"`
+			} `json:"podMetricsEndpoints"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(read(t, "config", "prometheus", "podmonitor.yaml"), &monitor); err != nil {
+		t.Fatal(err)
+	}
+	if len(monitor.Spec.Selector.MatchLabels) != 1 || len(monitor.Spec.Endpoints) != 1 || !monitor.Spec.NamespaceSelector.Any {
+		t.Fatalf("it is %+v", monitor)
+	}
+	samples, err := filepath.Glob(filepath.Join(root, "config", "samples", "consumer_*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := 0
+	for _, sample := range samples {
+		text := string(read(t, "config", "samples", filepath.Base(sample)))
+		if !strings.Contains(text, "command: [/agent]") {
+			continue
+		}
+		agents++
+		if port := "{name: " + monitor.Spec.Endpoints[0].Port + ", containerPort: 9465}"; !strings.Contains(text, port) {
+			t.Errorf("%s has no port %s", sample, port)
+		}
+		for name, value := range monitor.Spec.Selector.MatchLabels {
+			if label := fmt.Sprintf("%s: %q", name, value); !strings.Contains(text, label) {
+				t.Errorf("%s has no label %s", sample, label)
+			}
+		}
+	}
+	if agents < 3 {
+		t.Errorf("%d samples have an agent", agents)
+	}
+}

@@ -113,6 +113,7 @@ func startManager(options manager.Options) *runningManager {
 	Expect(err).NotTo(HaveOccurred())
 	m := &runningManager{done: make(chan error, 1), metrics: freeAddress(), probes: freeAddress()}
 	options.MetricsAddress, options.ProbeAddress, options.SkipNameValidation = m.metrics, m.probes, true
+	options.ConsumerLoopback = true
 	mgr, err := manager.New(user.Config, options)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
