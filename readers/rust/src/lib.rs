@@ -43,6 +43,9 @@ mod state;
 mod tables;
 mod views;
 
+/// What to give where a backend needs no features.
+pub const NO_FEATURES: &[&str] = &[];
+
 pub use directory::{Directory, MAX_SNAPSHOT_BYTES};
 pub use error::Error;
 pub use identity::Identity;

@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use common::{read, read_text, readers};
-use ringwright::{bucket, digest, position, Directory, Error, Role, Routing, Snapshot, State};
+use ringwright::{bucket, digest, position, Directory, Error, Role, Routing, Snapshot, State, NO_FEATURES};
 
 /// A directory that is removed in the end.
 struct Temporary(PathBuf);
@@ -54,12 +54,9 @@ fn routing(generation: u64, epoch: u64, more: &str) -> String {
 /// The identities of the owners of a key in the fleet.
 fn owners(key: &[u8], n: usize) -> Vec<String> {
     let snapshot = Snapshot::open(fleet()).expect("a ring");
-    let none: [&str; 0] = [];
-    let owners = snapshot.ring(&none).expect("a ring").owners(position(key), n, |_| false);
+    let owners = snapshot.ring(NO_FEATURES).expect("a ring").owners(position(key), n, |_| false);
     owners.into_iter().map(|owner| snapshot.backend(owner).identity.to_owned()).collect()
 }
-
-const NONE: [&str; 0] = [];
 
 #[test]
 fn routing_same_verdicts_as_go() {
@@ -97,13 +94,13 @@ fn failover() {
     let address = format!(",\"addresses\":{{\"{}\":\"192.0.2.1:1\"}}", names[1]);
     dir.write("ring-a.snap", fleet()).write("routing.json", routing(1, 0, &address));
     let state = dir.load(None).expect("a ring");
-    let decision = state.decide(b"key", &NONE, 1).expect("no features")[0];
+    let decision = state.decide(b"key", NO_FEATURES, 1).expect("no features")[0];
     assert_eq!((decision.backend.identity, decision.address, decision.failover), (&*names[0], &*names[0], false));
     assert_eq!((decision.role, decision.reference.revision), (Role::Stable, 6));
 
     dir.write("routing.json", routing(2, 0, &format!("{address},\"down\":[\"{}\"]", names[0])));
     let state = dir.load(None).expect("a ring");
-    let decision = state.decide(b"key", &NONE, 1).expect("no features")[0];
+    let decision = state.decide(b"key", NO_FEATURES, 1).expect("no features")[0];
     assert_eq!((decision.backend.identity, decision.address, decision.failover), (&*names[1], "192.0.2.1:1", true));
 }
 
@@ -115,7 +112,7 @@ fn all_down_is_nobody_down() {
     down.sort();
     dir.write("ring-a.snap", fleet()).write("routing.json", routing(1, 0, &format!(",\"down\":[{}]", down.join(","))));
     let state = dir.load(None).expect("a ring");
-    let decisions = state.decide(b"key", &NONE, 2).expect("no features");
+    let decisions = state.decide(b"key", NO_FEATURES, 2).expect("no features");
     assert_eq!(decisions.iter().map(|d| d.backend.identity).collect::<Vec<_>>(), owners(b"key", 2));
     assert!(!decisions[0].failover && state.stable().is_down(7));
 }
@@ -133,9 +130,9 @@ fn split() {
     let mut of_candidate = 0;
     for key in (0..50).map(|i| format!("key-{i}").into_bytes()) {
         let role = if bucket(position(&key), 7) < 5000 { Role::Candidate } else { Role::Stable };
-        let decision = here.decide(&key, &NONE, 1).expect("no features")[0];
+        let decision = here.decide(&key, NO_FEATURES, 1).expect("no features")[0];
         assert_eq!((decision.role, decision.address.is_empty()), (role, role == Role::Candidate), "a name cannot be dialled");
-        assert_eq!(elsewhere.decide(&key, &NONE, 1).expect("no features")[0].role, Role::Stable);
+        assert_eq!(elsewhere.decide(&key, NO_FEATURES, 1).expect("no features")[0].role, Role::Stable);
         assert_eq!(here.decide(&key, &["a"], 1).expect("a is of the stable ring")[0].role, Role::Stable);
         assert_eq!(here.decide(&key, &["gpu"], 1).is_err(), role == Role::Stable, "gpu is of the candidate alone");
         of_candidate += u32::from(role == Role::Candidate);
