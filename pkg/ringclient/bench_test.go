@@ -63,6 +63,20 @@ func BenchmarkLookup(b *testing.B) {
 			i++
 		}
 	})
+	b.Run("pick, one is down", func(b *testing.B) {
+		dir, p := b.TempDir(), published(1, r)
+		p.down = []string{r.ID(0)}
+		mount(b, dir, p.files(b))
+		c := open(b, dir, ringclient.Options{})
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			if _, err := c.Pick(keys[i%len(keys)]); err != nil {
+				b.Fatal(err)
+			}
+			i++
+		}
+	})
 	for _, bench := range []struct {
 		name     string
 		features []string

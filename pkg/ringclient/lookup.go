@@ -13,8 +13,7 @@ const MaxOwners = 64
 // Pick returns the backend for a key: its owner, on the ring that the split gives it to, or where that is down or was reported
 // as failed the next one on the ring that is neither; where all are, the owner. Features restrict it to the backends that have all of them.
 //
-// It takes no lock, and does not allocate but for the first lookup in a view, for views beyond [MaxCachedViews], while the
-// owner is passed over, and for an error. Errors: [ErrNotLoaded] where no ring is loaded yet, [ring.UnknownFeatureError], and
+// It takes no lock, and does not allocate but for the first lookup in a view, for views beyond [MaxCachedViews], and for an error. Errors: [ErrNotLoaded] where no ring is loaded yet, [ring.UnknownFeatureError], and
 // [ring.ErrNoBackend] where no backend has the features and a weight.
 func (c *Client) Pick(key []byte, features ...string) (Decision, error) {
 	s := c.state.Load()
@@ -36,11 +35,20 @@ func (s *State) Pick(key []byte, features ...string) (Decision, error) {
 		}
 	}
 	owner, err := view.Owner(hash)
-	if err != nil || chosen.passesOver() {
-		return s.pickAnother(chosen, hash, features)
+	switch {
+	case err != nil:
+		return s.pickElsewhere(chosen, hash, features)
+	case chosen.passesOver() && chosen.skip(owner):
+		return chosen.next(view, hash), nil
 	}
 	chosen.counts.selections.add()
 	return chosen.decision(owner), nil
+}
+
+// next returns the backend for a position whose owner is passed over. It is apart because it needs a buffer.
+func (s *side) next(view *ring.View, hash uint32) Decision {
+	var buf [1]Decision
+	return s.appendDecisions(buf[:0], view, hash, 1)[0]
 }
 
 // viewOn returns the view of some features on the ring that was chosen, or on the stable one where that is the candidate and cannot
@@ -56,23 +64,13 @@ func (s *State) viewOn(chosen *side, features []string) (*side, *ring.View, erro
 	return chosen, view, err
 }
 
-// pickAnother is what Pick does where the ring that was chosen has no backend, or some may have to be passed over. It is apart because
-// it needs a buffer.
-func (s *State) pickAnother(chosen *side, hash uint32, features []string) (Decision, error) {
+// pickElsewhere is what Pick does where the ring that was chosen has no backend.
+func (s *State) pickElsewhere(chosen *side, hash uint32, features []string) (Decision, error) {
 	chosen, view, err := s.viewOn(chosen, features)
 	if err != nil {
 		return Decision{}, err
 	}
-	owner, err := view.Owner(hash)
-	if err != nil {
-		return Decision{}, err
-	}
-	if !chosen.passesOver() || !chosen.skip(owner) {
-		chosen.counts.selections.add()
-		return chosen.decision(owner), nil
-	}
-	var buf [1]Decision
-	return chosen.appendDecisions(buf[:0], view, hash, 1)[0], nil
+	return chosen.next(view, hash), nil
 }
 
 // Lookup returns up to n distinct backends for a key, in ring order: the one that Pick returns, then those that it would return
