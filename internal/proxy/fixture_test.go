@@ -28,7 +28,11 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// A server that has refused the rest of a request waits half a second, so that its answer arrives.
+		goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // fleet is a published ring of named backends, and the proxy in front of it.
 type fleet struct {
