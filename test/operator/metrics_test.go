@@ -24,6 +24,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/ringcache"
 	"github.com/ringwright/ringwright/internal/telemetry"
+	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
 
 // metricFamilies are the metrics of a scrape by their names.
@@ -140,6 +141,7 @@ var _ = Describe("metrics", func() {
 		Eventually(func(g Gomega) {
 			families = scrape(g)
 			g.Expect(families.value("builds_total")).To(BeNumerically(">=", 0), "the operator leads")
+			g.Expect(families).To(HaveKey("workqueue_depth"), "its controllers have started")
 		}).Should(Succeed())
 		for name, family := range families {
 			served[name] = true
@@ -147,7 +149,7 @@ var _ = Describe("metrics", func() {
 				served[name+"_bucket"], served[name+"_sum"], served[name+"_count"] = true, true, true
 			}
 		}
-		for _, name := range describedMetrics() { // Some are there only while a ring is held, for instance.
+		for _, name := range append(describedMetrics(), agentMetrics()...) { // Some are there only while a ring is held, for instance.
 			served[name] = true
 		}
 		asked := regexp.MustCompile(`\b(up|(ringwright|leader_election|controller_runtime|workqueue|rest_client|process|go)_[a-z_]+)\b`)
@@ -189,9 +191,17 @@ func expressions(content any) []string {
 
 // describedMetrics returns the names that the metrics of HashRings can have.
 func describedMetrics() []string {
+	return namesOf(telemetry.New(nil, ringcache.New(1), prometheus.NewRegistry()))
+}
+
+// agentMetrics are the names of what agents serve of their rings.
+func agentMetrics() []string { return namesOf(clientmetrics.NewCollector(nil)) }
+
+// namesOf returns the names of what a collector can serve.
+func namesOf(collector prometheus.Collector) []string {
 	descs := make(chan *prometheus.Desc)
 	go func() {
-		telemetry.New(nil, ringcache.New(1), prometheus.NewRegistry()).Describe(descs)
+		collector.Describe(descs)
 		close(descs)
 	}()
 	var names []string
