@@ -38,7 +38,7 @@ func claims() []claim {
 		{exact, "allocations of Client.Pick, with a split and a feature, at most", 0, atMost, pickAllocations},
 		{timed, "the same while the state is replaced every millisecond, times as slow as while it is not, at most", 1.1, atMost, replacedSlowdown},
 		{timed, "swap of a snapshot of 1 MiB, milliseconds from the write to the first answer at the 99th percentile, at most", 50, atMost, swapMilliseconds},
-		{exact, "load of it from a volume: bytes allocated for each byte of it, at most", 0.25, atMost, loadAllocation},
+		{exact, "load of it from a volume: bytes allocated for each byte of it, at most", 0.2, atMost, loadAllocation},
 		{exact, "Open, bytes allocated for each byte of input, at most", 4, atMost, openAllocation},
 		{timed, "agent: lookups over HTTP, part of the throughput of a bare handler that answers the same bytes, at least", 0.8, atLeast, agentThroughput},
 		{timed, "agent: lookups a second in batches of 100 keys, times as many as one by one, at least", 20, atLeast, agentBatches},

@@ -87,6 +87,8 @@ type decoder struct {
 	sections map[uint32]span
 	// maxPoints limits what is built for a recipe.
 	maxPoints uint64
+	// fixed are the backends on the fixed point, of which hardly any ring has one.
+	fixed []int
 }
 
 // span is where a section lies.

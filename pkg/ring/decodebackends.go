@@ -117,7 +117,8 @@ func (d *decoder) readBackendColumns(r *reader, idBytes, zoneCount, zoneBytes ui
 // checkBackends checks that identities are canonical and ascend, that weights are in range, and that every zone is used.
 func (d *decoder) checkBackends(at int) error {
 	b, last, heaviest := &d.ring.backends, id{}, uint32(0)
-	var ids []id // V3 only: other versions need no checksums.
+	var ids []id // V3 only: of the checksums of other versions one is looked for.
+	var room []byte
 	for i := range b.n {
 		parsed, reason := d.ring.identity.parse(b.id(i))
 		if reason != "" {
@@ -132,6 +133,10 @@ func (d *decoder) checkBackends(at int) error {
 		last, heaviest = parsed, max(heaviest, b.weight(i))
 		if d.ring.algorithm.Version == V3 {
 			ids = append(ids, parsed)
+			continue
+		}
+		if room = d.ring.identity.hashInput(room[:0], parsed); Hash(room) == FixedPoint {
+			d.fixed = append(d.fixed, i)
 		}
 	}
 	if ids != nil {

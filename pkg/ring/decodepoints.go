@@ -4,6 +4,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 )
 
@@ -75,14 +76,10 @@ func (d *decoder) checkPoints(entriesAt int) error {
 // checkQuotas checks that every backend has the points that its weight gives it, and notes which have one.
 func (d *decoder) checkQuotas(counts []uint32) error {
 	d.ring.placed = newBitmap(d.ring.Len())
-	var room []byte
 	for i, n := range counts {
 		quota := d.ring.algorithm.quota(d.ring.Weight(i))
-		if quota > 1 {
-			var sum uint32
-			if sum, room = d.ring.checksumIn(room, i); sum == FixedPoint {
-				quota = 1
-			}
+		if quota > 1 && slices.Contains(d.fixed, i) {
+			quota = 1
 		}
 		if uint64(n) != quota {
 			return formatErrorf("points", atPoints, "backend %q has %d points, its weight of %d gives %d",

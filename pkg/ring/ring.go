@@ -109,18 +109,11 @@ func (r *Ring) Zone(i int) string {
 
 // checksum returns the CRC-32 that starts the chain of backend i.
 func (r *Ring) checksum(i int) uint32 {
-	sum, _ := r.checksumIn(nil, i)
-	return sum
-}
-
-// checksumIn is checksum with room for what is hashed, which it returns for the next one.
-func (r *Ring) checksumIn(room []byte, i int) (uint32, []byte) {
 	if r.sums != nil {
-		return r.sums[i], room
+		return r.sums[i]
 	}
 	parsed, _ := r.identity.parse(r.ID(i)) // Open has checked it.
-	room = r.identity.hashInput(room[:0], parsed)
-	return crc32.ChecksumIEEE(room), room
+	return crc32.ChecksumIEEE(r.identity.hashInput(nil, parsed))
 }
 
 // Find returns the number of the backend with this identity. It compares every identity in turn.
