@@ -58,6 +58,10 @@ type HashRingStatus struct {
 	// +optional
 	Consumers *ConsumerStatus `json:"consumers,omitempty"`
 
+	// migration is the RingMigration that has the ring, and what it wants published; absent while none has it.
+	// +optional
+	Migration *RingLock `json:"migration,omitempty"`
+
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	// +optional
 	// +listType=atomic
@@ -213,6 +217,16 @@ type CandidateRing struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	MaxOverAverage string `json:"maxOverAverage"`
+
+	// slot is where the snapshot is published while a RingMigration goes to it; absent while it is not published.
+	// +optional
+	Slot Slot `json:"slot,omitempty"`
+
+	// weightLost is the part of the published ring's weight whose backends have left or were drained since both rings were
+	// published, in percent with two decimals, such as "3.12%": readers pass over them in both. Absent while it is not published.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	WeightLost string `json:"weightLost,omitempty"`
 }
 
 // PendingChange is what waits for the delays of membership.

@@ -40,6 +40,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConsumerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DatacenterConsumers"):
 		return &apiv1alpha1.DatacenterConsumersApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DatacenterShare"):
+		return &apiv1alpha1.DatacenterShareApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Deletion"):
 		return &apiv1alpha1.DeletionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Feature"):
@@ -60,6 +62,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PendingChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Publication"):
 		return &apiv1alpha1.PublicationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingLock"):
+		return &apiv1alpha1.RingLockApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Routing"):
 		return &apiv1alpha1.RoutingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServicePort"):

@@ -202,6 +202,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: revision
       type:
         scalar: numeric
+    - name: slot
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Slot
+    - name: weightLost
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ChangePolicy
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
@@ -274,6 +280,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: total
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.DatacenterShare
+  map:
+    fields:
+    - name: basisPoints
+      type:
+        scalar: numeric
+    - name: datacenter
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Deletion
   map:
     fields:
@@ -412,6 +427,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.ringwright.ringwright.api.v1alpha1.MemberTransition
           elementRelationship: atomic
+    - name: migration
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingLock
     - name: observedGeneration
       type:
         scalar: numeric
@@ -455,6 +473,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.ringwright.ringwright.api.v1alpha1.IPFamily
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Identity
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LockPhase
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.MemberState
   scalar: string
@@ -516,6 +536,30 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 5s
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingLock
+  map:
+    fields:
+    - name: candidate
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LockPhase
+    - name: seed
+      type:
+        scalar: numeric
+    - name: split
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.DatacenterShare
+          elementRelationship: atomic
+    - name: uid
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Routing
   map:
     fields:

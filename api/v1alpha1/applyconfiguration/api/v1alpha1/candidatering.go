@@ -30,6 +30,11 @@ type CandidateRingApplyConfiguration struct {
 	Bytes *int64 `json:"bytes,omitempty"`
 	// maxOverAverage is the largest share of a backend relative to what its weight asks for, as in balance.
 	MaxOverAverage *string `json:"maxOverAverage,omitempty"`
+	// slot is where the snapshot is published while a RingMigration goes to it; absent while it is not published.
+	Slot *apiv1alpha1.Slot `json:"slot,omitempty"`
+	// weightLost is the part of the published ring's weight whose backends have left or were drained since both rings were
+	// published, in percent with two decimals, such as "3.12%": readers pass over them in both. Absent while it is not published.
+	WeightLost *string `json:"weightLost,omitempty"`
 }
 
 // CandidateRingApplyConfiguration constructs a declarative configuration of the CandidateRing type for use with
@@ -99,5 +104,21 @@ func (b *CandidateRingApplyConfiguration) WithBytes(value int64) *CandidateRingA
 // If called multiple times, the MaxOverAverage field is set to the value of the last call.
 func (b *CandidateRingApplyConfiguration) WithMaxOverAverage(value string) *CandidateRingApplyConfiguration {
 	b.MaxOverAverage = &value
+	return b
+}
+
+// WithSlot sets the Slot field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Slot field is set to the value of the last call.
+func (b *CandidateRingApplyConfiguration) WithSlot(value apiv1alpha1.Slot) *CandidateRingApplyConfiguration {
+	b.Slot = &value
+	return b
+}
+
+// WithWeightLost sets the WeightLost field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WeightLost field is set to the value of the last call.
+func (b *CandidateRingApplyConfiguration) WithWeightLost(value string) *CandidateRingApplyConfiguration {
+	b.WeightLost = &value
 	return b
 }
