@@ -31,7 +31,8 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &HashRing{}, &HashRingList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&HashRing{}, &HashRingList{}, &RingMigration{}, &RingMigrationList{}, &RingMigrationAction{}, &RingMigrationActionList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -2,7 +2,6 @@
 
 package v1alpha1
 
-
 // RingLock says which RingMigration has a HashRing, and what it wants published for it. Only the migration controller writes it, and
 // only after it has stored in the RingMigration's status why. While another RingMigration has the lock, nobody else takes it.
 type RingLock struct {

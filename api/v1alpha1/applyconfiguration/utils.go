@@ -18,6 +18,14 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=ringwright.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Acknowledgement"):
+		return &apiv1alpha1.AcknowledgementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ActionActor"):
+		return &apiv1alpha1.ActionActorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ActionRecord"):
+		return &apiv1alpha1.ActionRecordApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ActionStep"):
+		return &apiv1alpha1.ActionStepApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ActiveAlgorithm"):
 		return &apiv1alpha1.ActiveAlgorithmApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ActiveRing"):
@@ -36,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CandidateRingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Consumers"):
 		return &apiv1alpha1.ConsumersApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConsumersGate"):
+		return &apiv1alpha1.ConsumersGateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConsumerStatus"):
 		return &apiv1alpha1.ConsumerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DatacenterConsumers"):
@@ -46,6 +56,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DeletionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Feature"):
 		return &apiv1alpha1.FeatureApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateAuth"):
+		return &apiv1alpha1.GateAuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateStatus"):
+		return &apiv1alpha1.GateStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HashRing"):
 		return &apiv1alpha1.HashRingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HashRingSpec"):
@@ -58,18 +72,72 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MembershipApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberTransition"):
 		return &apiv1alpha1.MemberTransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationDatacenter"):
+		return &apiv1alpha1.MigrationDatacenterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationDispatch"):
+		return &apiv1alpha1.MigrationDispatchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationGate"):
+		return &apiv1alpha1.MigrationGateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationHold"):
+		return &apiv1alpha1.MigrationHoldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationLimits"):
+		return &apiv1alpha1.MigrationLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationPause"):
+		return &apiv1alpha1.MigrationPauseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationPosition"):
+		return &apiv1alpha1.MigrationPositionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationRing"):
+		return &apiv1alpha1.MigrationRingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationRollback"):
+		return &apiv1alpha1.MigrationRollbackApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationStage"):
+		return &apiv1alpha1.MigrationStageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationStep"):
+		return &apiv1alpha1.MigrationStepApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationSummary"):
+		return &apiv1alpha1.MigrationSummaryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MigrationTransition"):
+		return &apiv1alpha1.MigrationTransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ObjectGate"):
+		return &apiv1alpha1.ObjectGateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingChange"):
 		return &apiv1alpha1.PendingChangeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PrometheusGate"):
+		return &apiv1alpha1.PrometheusGateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Publication"):
 		return &apiv1alpha1.PublicationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RetirementPolicy"):
+		return &apiv1alpha1.RetirementPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RingLock"):
 		return &apiv1alpha1.RingLockApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigration"):
+		return &apiv1alpha1.RingMigrationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationAction"):
+		return &apiv1alpha1.RingMigrationActionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationActionSpec"):
+		return &apiv1alpha1.RingMigrationActionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationActionStatus"):
+		return &apiv1alpha1.RingMigrationActionStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationReference"):
+		return &apiv1alpha1.RingMigrationReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationSpec"):
+		return &apiv1alpha1.RingMigrationSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingMigrationStatus"):
+		return &apiv1alpha1.RingMigrationStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RingReference"):
+		return &apiv1alpha1.RingReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RollbackPolicy"):
+		return &apiv1alpha1.RollbackPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Routing"):
 		return &apiv1alpha1.RoutingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServicePort"):
 		return &apiv1alpha1.ServicePortApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotSize"):
 		return &apiv1alpha1.SnapshotSizeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SoakAccount"):
+		return &apiv1alpha1.SoakAccountApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StageDatacenters"):
+		return &apiv1alpha1.StageDatacentersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StalePod"):
 		return &apiv1alpha1.StalePodApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ViewBalance"):

@@ -25,6 +25,63 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.ringwright.ringwright.api.v1alpha1.Acknowledgement
+  map:
+    fields:
+    - name: deadline
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10m
+    - name: quorum
+      type:
+        scalar: string
+      default: 100%
+- name: com.github.ringwright.ringwright.api.v1alpha1.ActionActor
+  map:
+    fields:
+    - name: username
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ActionPhase
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ActionRecord
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: refusal
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
+    - name: token
+      type:
+        scalar: string
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionType
+    - name: uid
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ActionStep
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: token
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ActionType
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ActiveAlgorithm
   map:
     fields:
@@ -80,6 +137,10 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
       default: 1
 - name: com.github.ringwright.ringwright.api.v1alpha1.AlgorithmVersion
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.Approval
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.AutomaticRollback
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Backend
   map:
@@ -262,6 +323,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 2s
+- name: com.github.ringwright.ringwright.api.v1alpha1.ConsumersGate
+  map:
+    fields:
+    - name: maxErrorRatio
+      type:
+        scalar: string
+    - name: maxFailoverRatio
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.DatacenterConsumers
   map:
     fields:
@@ -296,6 +366,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 72h
+- name: com.github.ringwright.ringwright.api.v1alpha1.DeletionPolicy
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.Direction
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Encoding
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Feature
@@ -307,6 +381,49 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+- name: com.github.ringwright.ringwright.api.v1alpha1.GateAuth
+  map:
+    fields:
+    - name: secretName
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.GateMode
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.GateResult
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.GateStatus
+  map:
+    fields:
+    - name: answered
+      type:
+        scalar: boolean
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: baseline
+      type:
+        scalar: string
+    - name: detail
+      type:
+        scalar: string
+    - name: failures
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: result
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.GateResult
+    - name: samples
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.HashRing
   map:
     fields:
@@ -470,6 +587,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: token
       type:
         scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.HoldType
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.IPFamily
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Identity
@@ -512,6 +631,258 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationDatacenter
+  map:
+    fields:
+    - name: basisPoints
+      type:
+        scalar: numeric
+    - name: current
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: reachable
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationDispatch
+  map:
+    fields:
+    - name: approved
+      type:
+        scalar: boolean
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: effectiveAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: number
+      type:
+        scalar: numeric
+    - name: published
+      type:
+        scalar: boolean
+    - name: skipped
+      type:
+        scalar: boolean
+    - name: unconvergedSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationGate
+  map:
+    fields:
+    - name: consumers
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConsumersGate
+    - name: failWhen
+      type:
+        scalar: string
+    - name: failureThreshold
+      type:
+        scalar: numeric
+      default: 3
+    - name: failureWindow
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10m
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1m
+    - name: minSamples
+      type:
+        scalar: numeric
+    - name: mode
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.GateMode
+      default: Enforce
+    - name: name
+      type:
+        scalar: string
+    - name: object
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ObjectGate
+    - name: passWhen
+      type:
+        scalar: string
+    - name: prometheus
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PrometheusGate
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationHold
+  map:
+    fields:
+    - name: command
+      type:
+        scalar: string
+    - name: detail
+      type:
+        scalar: string
+    - name: endedBy
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.HoldType
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationLimits
+  map:
+    fields:
+    - name: excludedDatacenters
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: maxTraffic
+      type:
+        scalar: string
+      default: 100%
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationPause
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: by
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationPhase
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationPosition
+  map:
+    fields:
+    - name: stage
+      type:
+        scalar: numeric
+    - name: stageName
+      type:
+        scalar: string
+    - name: step
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationRing
+  map:
+    fields:
+    - name: candidate
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: leaderEpoch
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationRollback
+  map:
+    fields:
+    - name: cause
+      type:
+        scalar: string
+    - name: detail
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: unreached
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationStage
+  map:
+    fields:
+    - name: datacenters
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StageDatacenters
+    - name: name
+      type:
+        scalar: string
+    - name: steps
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationStep
+          elementRelationship: atomic
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationStep
+  map:
+    fields:
+    - name: approval
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Approval
+      default: None
+    - name: gates
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: soak
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 0s
+    - name: traffic
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationSummary
+  map:
+    fields:
+    - name: hold
+      type:
+        scalar: string
+    - name: soak
+      type:
+        scalar: string
+    - name: stage
+      type:
+        scalar: string
+    - name: step
+      type:
+        scalar: string
+    - name: traffic
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.MigrationTransition
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: event
+      type:
+        scalar: string
+    - name: from
+      type:
+        scalar: string
+    - name: to
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ObjectGate
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: condition
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.PendingChange
   map:
     fields:
@@ -521,6 +892,32 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nextAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.ringwright.ringwright.api.v1alpha1.PrometheusGate
+  map:
+    fields:
+    - name: address
+      type:
+        scalar: string
+    - name: auth
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.GateAuth
+    - name: baselineQuery
+      type:
+        scalar: string
+    - name: query
+      type:
+        scalar: string
+    - name: samplesQuery
+      type:
+        scalar: string
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10s
+    - name: window
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
 - name: com.github.ringwright.ringwright.api.v1alpha1.Publication
   map:
     fields:
@@ -536,6 +933,17 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 5s
+- name: com.github.ringwright.ringwright.api.v1alpha1.RetirementPolicy
+  map:
+    fields:
+    - name: approval
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Approval
+      default: None
+    - name: soak
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 24h
 - name: com.github.ringwright.ringwright.api.v1alpha1.RingLock
   map:
     fields:
@@ -560,6 +968,276 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigration
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationSpec
+    - name: status
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationStatus
+      default: {}
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationAction
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationActionSpec
+    - name: status
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationActionStatus
+      default: {}
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationActionSpec
+  map:
+    fields:
+    - name: actor
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionActor
+    - name: migrationRef
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationReference
+    - name: reason
+      type:
+        scalar: string
+    - name: step
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionStep
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionType
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationActionStatus
+  map:
+    fields:
+    - name: decidedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: message
+      type:
+        scalar: string
+    - name: migrationUID
+      type:
+        namedType: io.k8s.apimachinery.pkg.types.UID
+    - name: phase
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionPhase
+    - name: reason
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationSpec
+  map:
+    fields:
+    - name: acknowledgement
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Acknowledgement
+      default: {}
+    - name: attempt
+      type:
+        scalar: numeric
+      default: 1
+    - name: direction
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.Direction
+      default: Forward
+    - name: gates
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationGate
+          elementRelationship: associative
+          keys:
+          - name
+    - name: limits
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationLimits
+      default: {}
+    - name: onDelete
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.DeletionPolicy
+      default: Rollback
+    - name: retirement
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RetirementPolicy
+      default: {}
+    - name: ringRef
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RingReference
+    - name: ringSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: rollback
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RollbackPolicy
+      default: {}
+    - name: stages
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationStage
+          elementRelationship: associative
+          keys:
+          - name
+    - name: suspend
+      type:
+        scalar: boolean
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingMigrationStatus
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: datacenters
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationDatacenter
+          elementRelationship: atomic
+    - name: dispatch
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationDispatch
+    - name: gates
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.GateStatus
+          elementRelationship: atomic
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.ActionRecord
+          elementRelationship: atomic
+    - name: holds
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationHold
+          elementRelationship: atomic
+    - name: lastTransition
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationTransition
+    - name: observedAttempt
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+      default: -1
+    - name: paused
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationPause
+    - name: phase
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationPhase
+    - name: plan
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationStage
+          elementRelationship: atomic
+    - name: position
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationPosition
+    - name: remainder
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: retirementAnnouncedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: rings
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationRing
+          elementRelationship: atomic
+    - name: rollback
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationRollback
+    - name: seed
+      type:
+        scalar: numeric
+    - name: soak
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.SoakAccount
+    - name: split
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.DatacenterShare
+          elementRelationship: atomic
+    - name: stepPhase
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StepPhase
+    - name: summary
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.MigrationSummary
+    - name: token
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RingReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RollbackPolicy
+  map:
+    fields:
+    - name: automatic
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.AutomaticRollback
+      default: Enabled
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
+    - name: steps
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: strategy
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RollbackStrategy
+      default: Immediate
+- name: com.github.ringwright.ringwright.api.v1alpha1.RollbackStrategy
+  scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Routing
   map:
     fields:
@@ -604,8 +1282,32 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: points
       type:
         scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.SoakAccount
+  map:
+    fields:
+    - name: cleanAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: credited
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: required
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.ringwright.ringwright.api.v1alpha1.SourceIdentity
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StageDatacenters
+  map:
+    fields:
+    - name: names
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: remainder
+      type:
+        scalar: boolean
 - name: com.github.ringwright.ringwright.api.v1alpha1.StalePod
   map:
     fields:
@@ -625,6 +1327,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
 - name: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StepPhase
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.View
   list:
