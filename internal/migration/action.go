@@ -163,6 +163,7 @@ func (s State) cause(o Observation, want asked) *Return {
 // came too late for a stage: they get the whole with a dispatch and a soak of their own.
 func (m machine) record(s *State, o Observation, now time.Time) {
 	s.adopt(o.Spec)
+	s.retake(o, now)
 	s.measure(o, now)
 	if late := s.latecomers(o); s.Retirement() && s.Skipped && stepPlace(s.At) && len(late) > 0 && late[0] != "" {
 		s.Remainder, s.Skipped = slices.Sorted(slices.Values(slices.Concat(s.Remainder, late))), false

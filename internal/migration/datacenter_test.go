@@ -62,8 +62,49 @@ func TestNoConsumers(t *testing.T) {
 	for range 4 {
 		r.step()
 	}
-	if r.wantHold(t, HoldNotConverged); r.s.At != Preparing {
+	if r.wantHold(t, HoldNoConsumers); r.s.At != Preparing {
 		t.Errorf("it is %s", r.s.At)
+	}
+}
+
+// TestUnasked: who has not been asked is neither unreachable nor gone, and a rollback does not wait for anybody to be asked.
+func TestUnasked(t *testing.T) {
+	unasked := func(r *run) {
+		r.edit = func(o *Observation) { o.Unasked, o.Fleets = true, nil }
+	}
+	r := newRun("edge")
+	r.until(t, Soaking, 1)
+	credited := r.s.Soak.Credited
+	unasked(r)
+	r.step()
+	if len(r.s.Holds) != 1 || r.s.Holds[0].Type != HoldNoConsumers || r.s.Soak.Credited != credited || r.s.At != Soaking {
+		t.Fatalf("it is %s with %v of soak and %v", r.s.At, r.s.Soak.Credited, r.s.Holds)
+	}
+	r.spec.Backward = true
+	unasked(r)
+	if r.step(); r.s.At != RollingBack || !r.w.rings[0].Published.Split.zero() {
+		t.Errorf("it is %s, published is %v", r.s.At, r.w.rings[0].Published.Split)
+	}
+}
+
+// TestCandidateReplacedBeforePublished: as long as nobody has the ring to go to, another one takes its place; after that it is a hold.
+func TestCandidateReplacedBeforePublished(t *testing.T) {
+	r := newRun("edge", "side")
+	r.until(t, Preparing, 0)
+	r.s.Candidates = map[string]string{"edge": "edge-new", "side": "side-new"}
+	for i := range r.w.rings { // Nothing was published yet.
+		r.w.rings[i].Published.Candidate = ""
+	}
+	before := r.s
+	r.w.rings[0].Candidate = "edge-newer"
+	r.step()
+	if got := r.w.ring("edge").Published.Candidate; got != "edge-newer" || r.s.Dispatches == before.Dispatches || before.Candidates["edge"] != "edge-new" {
+		t.Fatalf("it publishes %s as split %d after %d, and the state before has %v", got, r.s.Dispatches, before.Dispatches, before.Candidates)
+	}
+	r.w.rings[0].Candidate = "edge-newest"
+	r.wantHold(t, HoldRingDrift)
+	if got := r.w.ring("edge").Published.Candidate; got != "edge-newer" {
+		t.Errorf("it publishes %s", got)
 	}
 }
 

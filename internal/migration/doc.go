@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migration is the state machine that a migration from one ring to another is to follow: by datacenter and share of the
-// keys, forward on evidence only, and back at any time before the old ring is retired.
-//
-// Nothing calls it yet: there is no resource, controller or command that runs a migration. It is here so that its rules are
-// settled and tested before anything depends on them.
+// Package migration is the state machine that a migration from one ring to another follows: by datacenter and share of the keys,
+// forward on evidence only, and back at any time before the old ring is retired.
 //
 // It is pure: the same state, observation and time give the same state and effects. It takes no context, client, logger or
 // clock. [Step] makes at most one transition of its table. The caller stores the state, then carries out the effects: they

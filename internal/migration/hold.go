@@ -26,7 +26,9 @@ const (
 	// HoldForeignSplit means that a ring is published with a split that is not ours, such as that of one which was deleted and frozen.
 	HoldForeignSplit HoldType = "ForeignSplit"
 	// HoldRingDrift means that too much of the weight has left, or that a ring or its candidate is another one.
-	HoldRingDrift             HoldType = "RingDrift"
+	HoldRingDrift HoldType = "RingDrift"
+	// HoldNoConsumers means that nobody is known who reads the rings.
+	HoldNoConsumers           HoldType = "NoConsumers"
 	HoldDatacenterUnreachable HoldType = "DatacenterUnreachable"
 	HoldUnknownDatacenter     HoldType = "UnknownDatacenter"
 	HoldLimited               HoldType = "Limited"
@@ -58,6 +60,7 @@ var endedBy = map[HoldType]string{
 	HoldLocked:                "the other migration, when it ends",
 	HoldForeignSplit:          "whoever may roll back: Rollback takes the split to 0, and Retry begins from there",
 	HoldRingDrift:             "itself when the backends are back; whoever may roll back: Rollback",
+	HoldNoConsumers:           "itself when consumers have been asked; whoever edits the HashRing: spec.consumers",
 	HoldDatacenterUnreachable: "itself when its consumers answer; whoever edits spec: limits.excludedDatacenters",
 	HoldUnknownDatacenter:     "itself when its consumers leave; whoever may override: Skip takes it along; whoever may roll back: another attempt",
 	HoldLimited:               "whoever edits spec: limits",

@@ -11,6 +11,9 @@ import (
 // fleetHolds are the holds of the consumers.
 func (m machine) fleetHolds(s State, o Observation, now time.Time) []Hold {
 	found := map[HoldType][]string{}
+	if held := s.unwatched(o); held != "" {
+		return []Hold{{Type: HoldNoConsumers, Detail: held}}
+	}
 	if s.At == RollingBack {
 		if gone := s.unreached(o); len(gone) > 0 {
 			found[HoldDatacenterUnreachable] = gone
@@ -35,6 +38,19 @@ func (m machine) fleetHolds(s State, o Observation, now time.Time) []Hold {
 		holds = append(holds, Hold{Type: HoldLimited, Detail: detail})
 	}
 	return holds
+}
+
+// unwatched says why nobody is known who reads the rings, "" where somebody is, or where that does not matter.
+func (s State) unwatched(o Observation) string {
+	switch {
+	case s.At != Preparing && !stepPlace(s.At):
+		return ""
+	case o.Unasked:
+		return "the consumers have not been asked yet"
+	case len(o.datacenters()) == 0:
+		return "there are no consumers"
+	}
+	return ""
 }
 
 // needed says who needs the old ring: who came too late for a stage, and who is kept below the whole.

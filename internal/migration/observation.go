@@ -17,8 +17,10 @@ type Observation struct {
 	Deleted bool
 	// Rings are those that move in step, in the order of their names.
 	Rings []Ring
-	// Fleets are the consumers, by ring and datacenter; of each pair there is one at most.
+	// Fleets are the consumers, by ring and datacenter; of each pair there is one at most. There are none while Unasked.
 	Fleets []Fleet
+	// Unasked says that nobody has asked the consumers of some ring yet, so that nothing is known of who is where.
+	Unasked bool
 	// Measurements are the newest ones of the gates.
 	Measurements []Measurement
 	// Actions are those that have no answer yet, in the order of their creation.
@@ -110,6 +112,8 @@ type Action struct {
 	Type  ActionType
 	Token string
 	Actor string
+	// Name and Reason are for people.
+	Name, Reason string
 }
 
 // ring returns the ring of that name; nil where it was not seen.

@@ -30,6 +30,8 @@ type Spec struct {
 	OnDelete DeletePolicy
 	// Interval is how often the caller observes. A soak is credited with at most twice of it at once.
 	Interval time.Duration
+	// Problem is what is wrong with it that cannot be seen here, such as an expression of a gate; "" where nothing is.
+	Problem string
 }
 
 // Stage is a group of datacenters whose share grows together.

@@ -136,6 +136,18 @@ func (s State) Phase() string {
 	}
 }
 
+// Moving returns the datacenters that the present step is about, sorted: those of its stage, and all of them before the first step and
+// after the last one.
+func (s State) Moving(o Observation) []string {
+	switch {
+	case !stepPlace(s.At):
+		return slices.DeleteFunc(o.datacenters(), func(name string) bool { return name == "" })
+	case s.Retirement():
+		return s.begun()
+	}
+	return slices.Sorted(slices.Values(s.members(s.Stage)))
+}
+
 // Token names this dispatch in actions. It changes with every attempt, step and dispatch, so that a command can only reach
 // what its giver saw.
 func (s State) Token() string {

@@ -3,6 +3,7 @@
 package migration
 
 import (
+	"maps"
 	"time"
 )
 
@@ -16,6 +17,21 @@ func prepare(s *State, o Observation, now time.Time) {
 		s.Candidates[r.Name] = r.Candidate
 	}
 	s.dispatch(Split{}, now)
+}
+
+// retake takes the rings that have come in the place of those to go to before these were published: nobody has them.
+func (s *State) retake(o Observation, now time.Time) {
+	if s.At != Preparing {
+		return
+	}
+	for _, r := range o.Rings {
+		if r.Candidate == "" || r.Candidate == s.Candidates[r.Name] || r.Published.Candidate != "" {
+			continue
+		}
+		s.Candidates = maps.Clone(s.Candidates)
+		s.Candidates[r.Name] = r.Candidate
+		s.dispatch(Split{}, now)
+	}
 }
 
 // enter begins the step that the position names.

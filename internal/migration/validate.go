@@ -3,6 +3,7 @@
 package migration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -15,6 +16,9 @@ const (
 
 // Validate says what is wrong with a spec; nil where nothing is.
 func (s Spec) Validate() error {
+	if s.Problem != "" {
+		return errors.New(s.Problem)
+	}
 	if n := len(s.Stages); n < 1 || n > MaxStages {
 		return fmt.Errorf("stages: %d stages, not 1 to %d", n, MaxStages)
 	}

@@ -15,6 +15,7 @@ func TestValidate(t *testing.T) {
 		want string
 	}{
 		"as it is":          {func(*Spec) {}, ""},
+		"a problem":         {func(s *Spec) { s.Problem = "gates[0]: no such function" }, "no such function"},
 		"no stages":         {func(s *Spec) { s.Stages = nil }, "stages: 0 stages, not 1 to 32"},
 		"33 stages":         {func(s *Spec) { s.Stages = make([]Stage, 33) }, "33 stages"},
 		"remainder first":   {func(s *Spec) { slices.Reverse(s.Stages) }, "only the last stage"},
