@@ -184,7 +184,7 @@ func serverFailed(err error) bool {
 		return true
 	}
 	switch answered.Type {
-	case promv1.ErrBadData, promv1.ErrExec:
+	case promv1.ErrBadData, promv1.ErrExec, promv1.ErrBadResponse:
 		return false
 	case promv1.ErrClient:
 		return tooMany(answered)
