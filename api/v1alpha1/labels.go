@@ -6,6 +6,12 @@ package v1alpha1
 // of its own resources. No other program may use it: a second owner of the same name removes the first one's fields.
 const FieldManager = "ringwright"
 
+// FieldManagerMigration is that of the migration controller, which owns status.migration of HashRings and the status of RingMigrations.
+const FieldManagerMigration = "ringwright-migration"
+
+// FinalizerMigration keeps a RingMigration until it has rolled back, or let go of its HashRings.
+const FinalizerMigration = "ringwright.dev/migration"
+
 // Labels on every object that the operator publishes. Nothing else of the parent's labels is copied: a tracking label
 // that a child inherits makes a GitOps tool prune the child.
 const (

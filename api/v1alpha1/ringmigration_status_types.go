@@ -257,9 +257,9 @@ type MigrationDispatch struct {
 	// +required
 	Number int64 `json:"number"`
 
-	// at is when it was decided.
-	// +required
-	At metav1.MicroTime `json:"at"`
+	// at is when it was decided; absent where a retry has not come to a split yet.
+	// +optional
+	At *metav1.MicroTime `json:"at,omitempty"`
 
 	// published says that the routing files of all rings have it; rings says of which generation they are.
 	// +optional

@@ -173,6 +173,22 @@ func stepPlace(p Place) bool {
 	}
 }
 
+// InStep says whether it is within a step, or within the soak before the old ring is retired.
+func (s State) InStep() bool { return stepPlace(s.At) }
+
+// Passing counts the enforced gates that judge the present step, and those of them that say that all is well with it.
+func (s State) Passing(spec Spec, now time.Time) (passing, judging int) {
+	for _, g := range s.gates(spec) {
+		if judging++; passes(s, g, now) {
+			passing++
+		}
+	}
+	return passing, judging
+}
+
+// Current returns what the present step asks for, where it is within one.
+func (s State) Current(spec Spec) PlannedStep { return s.current(spec) }
+
 // current returns what the present step asks for.
 func (s State) current(spec Spec) PlannedStep {
 	if s.Retirement() {

@@ -15,7 +15,7 @@ import (
 type MigrationDispatchApplyConfiguration struct {
 	// number counts the splits of the migration.
 	Number *int64 `json:"number,omitempty"`
-	// at is when it was decided.
+	// at is when it was decided; absent where a retry has not come to a split yet.
 	At *v1.MicroTime `json:"at,omitempty"`
 	// published says that the routing files of all rings have it; rings says of which generation they are.
 	Published *bool `json:"published,omitempty"`

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/migrationapi"
+)
+
+// act carries effects out. What HashRings are told follows from a state; that has to be the latest one, or an operator that no longer
+// leads, or whose cache is behind, would tell them again what has been taken back since. Each HashRing is written as it was seen before
+// that was checked, so that whoever tells it something else in between wins.
+func (r *RingMigrationReconciler) act(
+	ctx context.Context, m *v1alpha1.RingMigration, version string, seen migrationSeen, effects []migration.Effect,
+) error {
+	if err := r.check(ctx, m, version); err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range effects {
+		if err := r.carryOut(ctx, m, seen, e); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return firstConflict(errs)
+}
+
+// check fails where a version of a migration is not the latest.
+func (r *RingMigrationReconciler) check(ctx context.Context, m *v1alpha1.RingMigration, version string) error {
+	latest := &metav1.PartialObjectMetadata{}
+	latest.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RingMigration"))
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(m), latest); err != nil {
+		return fmt.Errorf("reading the latest version: %w", err)
+	}
+	if latest.ResourceVersion != version || latest.UID != m.UID {
+		return errOutdated
+	}
+	return nil
+}
+
+// firstConflict returns a conflict where there is one, for that is tried again at once, and otherwise all errors.
+func firstConflict(errs []error) error {
+	if i := slices.IndexFunc(errs, isConflict); i >= 0 {
+		return errs[i]
+	}
+	return errors.Join(errs...)
+}
+
+func (r *RingMigrationReconciler) carryOut(ctx context.Context, m *v1alpha1.RingMigration, seen migrationSeen, e migration.Effect) error {
+	switch e.Kind {
+	case migration.Answer:
+		if a := seen.actions[e.Answered.ID]; a != nil {
+			return r.answer(ctx, m, a, e.Answered.Refusal, e.Answered.At)
+		}
+		return nil
+	case migration.Release:
+		log.FromContext(ctx).Info("Letting the RingMigration go")
+		r.forget(m.UID)
+		return r.patchFinalizers(ctx, m, slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMigration }))
+	default:
+		return r.tell(ctx, m, seen.rings[e.Ring], e)
+	}
+}
+
+// tell writes what a HashRing is to publish into its status.
+func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, e migration.Effect) error {
+	status := &struct {
+		Migration *v1alpha1.RingLock `json:"migration,omitempty"`
+	}{lockFor(m, ring, e)}
+	if _, err := r.applyStatus(ctx, "HashRing", ring, ring.ResourceVersion, status); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Told a HashRing", "HashRing", ring.Name, "effect", e.Kind, "split", e.Split)
+	return nil
+}
+
+// lockFor returns the lock that an effect asks for; nil for none.
+func lockFor(m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, e migration.Effect) *v1alpha1.RingLock {
+	lock := &v1alpha1.RingLock{Name: m.Name, UID: string(m.UID), Phase: v1alpha1.LockLocked}
+	switch e.Kind {
+	case migration.Unlock:
+		return nil
+	case migration.Publish:
+		lock.Phase, lock.Candidate, lock.Seed, lock.Split = v1alpha1.LockSplit, e.Candidate, int64(e.Seed), migrationapi.Shares(e.Split)
+	case migration.Promote:
+		lock.Phase, lock.Candidate = v1alpha1.LockPromoted, e.Candidate
+	case migration.Empty:
+		lock.Phase, lock.Candidate = v1alpha1.LockRetired, ring.Status.Migration.Candidate
+	}
+	return lock
+}
