@@ -89,10 +89,14 @@ type Config struct {
 	// Listening, where set, is called once for each listener, with the name that it has in metrics and its address, before any
 	// request is answered.
 	Listening func(name string, address net.Addr)
+
+	// started is when the agent began.
+	started time.Time
 }
 
 // complete returns the configuration with defaults in place of zero values.
 func (c Config) complete() (Config, error) {
+	c.started = time.Now()
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Source = cmp.Or(c.Source, SourceDir)
 	c.SocketMode = cmp.Or(c.SocketMode, DefaultSocketMode)

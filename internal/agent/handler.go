@@ -15,8 +15,10 @@ import (
 
 // handler answers requests from a client's ring. What listeners differ in is which routes they have.
 type handler struct {
-	client     *ringclient.Client
-	metrics    *metrics
+	client  *ringclient.Client
+	metrics *metrics
+	// started is when the agent began.
+	started    time.Time
 	version    string
 	datacenter string
 	log        *slog.Logger
@@ -31,7 +33,7 @@ type handler struct {
 
 func newHandler(config Config, client *ringclient.Client) *handler {
 	return &handler{
-		client: client, metrics: newMetrics(client), version: config.Version, datacenter: config.Datacenter, log: config.Logger,
+		client: client, metrics: newMetrics(client), started: config.started, version: config.Version, datacenter: config.Datacenter, log: config.Logger,
 		override: override{force: config.Force},
 	}
 }

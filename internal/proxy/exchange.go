@@ -106,6 +106,9 @@ func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 		x.release()
+		if x.blames(failed) {
+			x.decision.CountError()
+		}
 		x.report(failed)
 		if !x.another(out, failed) {
 			return nil, failed

@@ -70,6 +70,20 @@ func (f *failure) Error() string { return fmt.Sprintf("backend %s: %s: %v", f.id
 
 func (f *failure) Unwrap() error { return f.err }
 
+// blames says that a failed attempt is an error of the backend, and so of the ring that gave it: not of the client, of this host, or of
+// a kept connection whose time was over.
+func (x *exchange) blames(f *failure) bool {
+	switch f.reason {
+	case reasonNoAddress, reasonRefused, reasonTimeout, reasonDNS, reasonTLS, reasonConnect, reasonReset, reasonBroken, reasonResponseTimeout,
+		reasonBackendBusy:
+		return true
+	case reasonDeadline: // Where the client still sends, it may be the one that is slow.
+		return x.upload == nil || x.upload.ended.Load()
+	default:
+		return false
+	}
+}
+
 // evidence is what is seen of one attempt: it decides whether the request can be sent again.
 type evidence struct {
 	// connected, reused: a connection was there, and had been used before.

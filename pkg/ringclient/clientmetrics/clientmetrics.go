@@ -33,6 +33,7 @@ var (
 	selectionsDesc  = describe("selections_total",
 		"Lookups that were answered, by the ring that answered. Series of rings that were replaced long ago go.", "role", "revision")
 	failoversDesc   = describe("failovers_total", "Of those, the lookups in which the owner was passed over.", "role", "revision")
+	errorsDesc      = describe("errors_total", "Backends that the ring gave and that were tried in vain, as far as the program said so.", "role", "revision")
 	failedDesc      = describe("failed_backends", "Backends that are passed over because the program reported that they do not answer.")
 	bytesHeldDesc   = describe("bytes_held", "About how many bytes the loaded rings take, mapped ones included.")
 	generationDesc  = describe("generation", "Generation of the routing file that is in use.", "ring")
@@ -50,7 +51,7 @@ var (
 // Describe sends the metrics that Collect can send.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		loadsDesc, loadErrorsDesc, loadSecondsDesc, selectionsDesc, failoversDesc, failedDesc, bytesHeldDesc, generationDesc, epochDesc,
+		loadsDesc, loadErrorsDesc, loadSecondsDesc, selectionsDesc, failoversDesc, errorsDesc, failedDesc, bytesHeldDesc, generationDesc, epochDesc,
 		basisPointsDesc, forcedDesc, infoDesc, backendsDesc, downDesc, pointsDesc, loadedAtDesc, failingDesc,
 	} {
 		out <- desc
@@ -89,7 +90,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 func collectRings(to sink, rings []ringclient.RingStats) {
 	type series struct{ role, revision string }
 	var order []series
-	selections, failovers := map[series]uint64{}, map[series]uint64{}
+	selections, failovers, errors := map[series]uint64{}, map[series]uint64{}, map[series]uint64{}
 	for _, r := range rings {
 		s := series{r.Role.String(), strconv.FormatInt(r.Revision, 10)}
 		if _, known := selections[s]; !known {
@@ -97,10 +98,12 @@ func collectRings(to sink, rings []ringclient.RingStats) {
 		}
 		selections[s] += r.Selections
 		failovers[s] += r.Failovers
+		errors[s] += r.Errors
 	}
 	for _, s := range order {
 		to.counter(selectionsDesc, selections[s], s.role, s.revision)
 		to.counter(failoversDesc, failovers[s], s.role, s.revision)
+		to.counter(errorsDesc, errors[s], s.role, s.revision)
 	}
 }
 
