@@ -90,6 +90,9 @@ func TestBlame(t *testing.T) {
 			if got := f.errorsOf(ringclient.Stable); got != row.want {
 				t.Errorf("%d errors, want %d", got, row.want)
 			}
+			if got := f.value("backend_errors_total", "role", "stable"); got != float64(row.want) {
+				t.Errorf("%v errors in the metrics, want %d", got, row.want)
+			}
 		})
 	}
 }

@@ -77,7 +77,7 @@ func (d *download) Read(p []byte) (int, error) {
 	d.read += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) && d.x.ctx.Err() == nil && !d.broken {
 		d.broken = true
-		d.x.decision.CountError()
+		d.x.countError(reasonBroken)
 	}
 	return n, err
 }

@@ -4,7 +4,8 @@
 // not depend on Prometheus.
 //
 // The metrics begin with "ringwright_client_". Their labels are few and bounded: roles, reasons, the name of the ring, and at most
-// ringclient.MaxRingStats revisions at a time.
+// ringclient.MaxRingStats revisions at a time. A program that has a datacenter adds that as a label of its own, by
+// prometheus.WrapRegistererWith.
 package clientmetrics
 
 import (
@@ -39,10 +40,12 @@ var (
 	generationDesc  = describe("generation", "Generation of the routing file that is in use.", "ring")
 	epochDesc       = describe("leader_epoch", "Leader epoch of the routing file that is in use.", "ring")
 	basisPointsDesc = describe("candidate_basis_points", "How many of 10,000 buckets of keys the candidate answers here.", "ring")
+	effectiveDesc   = describe("effective_basis_points", "The same, after what is forced: what lookups go by.", "ring")
 	forcedDesc      = describe("forced", "1 while the split is overridden in favour of that ring, else 0.", "role")
 	infoDesc        = describe("ring_info", "Always 1: the rings that are in use.", "ring", "role", "revision", "digest", "version")
 	backendsDesc    = describe("backends", "Backends of the rings that are in use, drained ones included.", "ring", "role")
 	downDesc        = describe("down_backends", "Of those, the backends that are passed over because the routing file says so.", "ring", "role")
+	ringBytesDesc   = describe("ring_bytes", "About how many bytes the rings take that are in use, mapped ones included.", "ring", "role")
 	pointsDesc      = describe("points", "Points of the rings that are in use.", "ring", "role")
 	loadedAtDesc    = describe("loaded_timestamp_seconds", "When what is in use was swapped in.", "ring")
 	failingDesc     = describe("failing", "1 while the latest read of the directory failed, else 0.")
@@ -52,7 +55,7 @@ var (
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		loadsDesc, loadErrorsDesc, loadSecondsDesc, selectionsDesc, failoversDesc, errorsDesc, failedDesc, bytesHeldDesc, generationDesc, epochDesc,
-		basisPointsDesc, forcedDesc, infoDesc, backendsDesc, downDesc, pointsDesc, loadedAtDesc, failingDesc,
+		basisPointsDesc, effectiveDesc, forcedDesc, infoDesc, backendsDesc, downDesc, pointsDesc, ringBytesDesc, loadedAtDesc, failingDesc,
 	} {
 		out <- desc
 	}
@@ -112,6 +115,7 @@ func collectState(to sink, state *ringclient.State) {
 	to.gauge(generationDesc, float64(state.Generation()), name)
 	to.gauge(epochDesc, float64(state.LeaderEpoch()), name)
 	to.gauge(basisPointsDesc, float64(state.BasisPoints()), name)
+	to.gauge(effectiveDesc, float64(state.EffectiveBasisPoints()), name)
 	to.gauge(loadedAtDesc, float64(state.LoadedAt().UnixNano())/1e9, name)
 	to.gauge(forcedDesc, truth(state.Forced() == ringclient.ForceStable), ringclient.Stable.String())
 	to.gauge(forcedDesc, truth(state.Forced() == ringclient.ForceCandidate), ringclient.Candidate.String())
@@ -125,6 +129,7 @@ func collectState(to sink, state *ringclient.State) {
 		to.gauge(backendsDesc, float64(r.Ring.Len()), name, role)
 		to.gauge(downDesc, float64(r.Down), name, role)
 		to.gauge(pointsDesc, float64(r.Ring.PointCount()), name, role)
+		to.gauge(ringBytesDesc, float64(r.BytesHeld()), name, role)
 	}
 }
 
