@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/ringwright/ringwright/internal/materialize"
+	keymovement "github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
@@ -142,7 +143,9 @@ func (b *proxyBench) publish() error {
 
 // serve starts both proxies.
 func (b *proxyBench) serve() (err error) {
-	if b.proxy, err = proxy.New(b.client, proxy.DefaultConfig()); err != nil {
+	config := proxy.DefaultConfig()
+	config.Movement = keymovement.New() // As the agent has it.
+	if b.proxy, err = proxy.New(b.client, config); err != nil {
 		return err
 	}
 	if b.ring, err = b.start(b.proxy.Server()); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
@@ -33,15 +32,15 @@ import (
 //
 // with "" for an address or a zone that is not known.
 
-// appendAnswer appends the answer to one lookup, of which there is a decision at least.
-func appendAnswer(dst []byte, state *ringclient.State, q *query, decisions []ringclient.Decision) []byte {
+// appendAnswer appends the answer to one lookup of a key with this hash, of which there is a decision at least.
+func appendAnswer(dst []byte, state *ringclient.State, hash uint32, q *query, decisions []ringclient.Decision) []byte {
 	if !q.isHex && utf8.Valid(q.key) {
 		dst = appendText(append(dst, `{"key":`...), q.key)
 	} else {
 		dst = hex.AppendEncode(append(dst, `{"keyHex":"`...), q.key)
 		dst = append(dst, '"')
 	}
-	dst = appendNumber(append(dst, `,"keyHash":`...), uint64(ring.Hash(q.key)))
+	dst = appendNumber(append(dst, `,"keyHash":`...), uint64(hash))
 	dst = appendState(append(dst, ','), state)
 	dst = appendRing(append(dst, ','), state, decisions[0])
 	dst = appendBucket(dst, state, q.key)

@@ -75,7 +75,7 @@ func (h *handler) lookupBatch(w http.ResponseWriter, r *http.Request) int {
 	if state == nil {
 		return h.notReady().write(w)
 	}
-	out, err := s.appendBatchAnswer(s.out[:0], state)
+	out, err := s.appendBatchAnswer(s.out[:0], state, h.movement)
 	if err != nil {
 		return lookupProblem(err, s.batch.features).write(w)
 	}

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
@@ -71,7 +72,7 @@ func (a *batchAnswer) backend(ring int, d ringclient.Decision) int {
 }
 
 // appendBatchAnswer looks the keys of the batch up and appends the answer. An error is of the features, and so of all keys.
-func (s *scratch) appendBatchAnswer(dst []byte, state *ringclient.State) ([]byte, error) {
+func (s *scratch) appendBatchAnswer(dst []byte, state *ringclient.State, seen *movement.Table) ([]byte, error) {
 	answer := &s.batch.answers
 	defer answer.reset()
 	dst = appendState(append(dst, '{'), state)
@@ -83,10 +84,12 @@ func (s *scratch) appendBatchAnswer(dst []byte, state *ringclient.State) ([]byte
 		if err != nil {
 			return nil, err
 		}
+		hash := ring.Hash(key)
+		seen.Note(hash, s.batch.features, s.decisions[0])
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = answer.appendOne(dst, state, key, s.decisions)
+		dst = answer.appendOne(dst, state, key, hash, s.decisions)
 	}
 	dst = append(dst, `],"rings":[`...)
 	for i, d := range answer.rings {
@@ -106,8 +109,8 @@ func (s *scratch) appendBatchAnswer(dst []byte, state *ringclient.State) ([]byte
 }
 
 // appendOne appends the answer for one key.
-func (a *batchAnswer) appendOne(dst []byte, state *ringclient.State, key []byte, decisions []ringclient.Decision) []byte {
-	dst = appendNumber(append(dst, `{"keyHash":`...), uint64(ring.Hash(key)))
+func (a *batchAnswer) appendOne(dst []byte, state *ringclient.State, key []byte, hash uint32, decisions []ringclient.Decision) []byte {
+	dst = appendNumber(append(dst, `{"keyHash":`...), uint64(hash))
 	dst = appendBucket(dst, state, key)
 	dst = appendFlag(append(dst, `,"failover":`...), decisions[0].Failover())
 	place := a.ring(decisions[0])

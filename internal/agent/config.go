@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ringwright/ringwright/internal/apisource"
 	"github.com/ringwright/ringwright/internal/nginxconf"
@@ -89,10 +90,14 @@ type Config struct {
 	// Listening, where set, is called once for each listener, with the name that it has in metrics and its address, before any
 	// request is answered.
 	Listening func(name string, address net.Addr)
+
+	// started is when the agent began.
+	started time.Time
 }
 
 // complete returns the configuration with defaults in place of zero values.
 func (c Config) complete() (Config, error) {
+	c.started = time.Now()
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Source = cmp.Or(c.Source, SourceDir)
 	c.SocketMode = cmp.Or(c.SocketMode, DefaultSocketMode)
@@ -129,6 +134,8 @@ func (c Config) check() error {
 		return fmt.Errorf("--status-max-connections is %d, not %d to %d", c.StatusMaxConnections, MinStatusMaxConnections, HardMaxConnections)
 	case len(c.Datacenter) > routing.MaxDatacenterBytes:
 		return fmt.Errorf("--datacenter is %q, which has %d bytes, not at most %d", c.Datacenter, len(c.Datacenter), routing.MaxDatacenterBytes)
+	case !utf8.ValidString(c.Datacenter):
+		return fmt.Errorf("--datacenter is %q, which is not UTF-8", c.Datacenter)
 	case c.Datacenter == routing.AnyDatacenter:
 		return fmt.Errorf("--datacenter is %q, which stands for all that have no entry of their own", c.Datacenter)
 	case c.PollInterval < ringclient.MinPollInterval:

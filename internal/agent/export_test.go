@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
@@ -19,7 +20,9 @@ func NewHandler(client *ringclient.Client, version string) http.Handler {
 }
 
 // NewRegistry returns what /metrics shows.
-func NewRegistry(client *ringclient.Client) *prometheus.Registry { return newMetrics(client).registry }
+func NewRegistry(client *ringclient.Client) *prometheus.Registry {
+	return newMetrics(Config{}, client, movement.New()).registry
+}
 
 // NewServer returns a server with shorter times.
 func NewServer(handler http.Handler, header, read, write, idle time.Duration) *http.Server {

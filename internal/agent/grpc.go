@@ -110,7 +110,7 @@ func (h *handler) measureCall(ctx context.Context, request any, info *grpc.Unary
 	return response, err
 }
 
-// healthReporter makes the health services follow the client: they serve once a ring is loaded.
+// healthReporter makes the health services follow the client: they serve once a ring is loaded. It also tells how long that took.
 type healthReporter struct{ handler *handler }
 
 // Run waits for the first ring.
@@ -118,6 +118,7 @@ func (r *healthReporter) Run(ctx context.Context) error {
 	if r.handler.client.Wait(ctx) != nil { // There will be none any more.
 		return nil
 	}
+	r.handler.metrics.startedUp(time.Since(r.handler.started))
 	for _, e := range r.handler.metrics.listeners.endpoints {
 		if s, ok := e.server.(*grpcServer); ok {
 			s.setServing(true)

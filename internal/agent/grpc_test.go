@@ -88,8 +88,33 @@ func TestGRPC(t *testing.T) {
 			t.Fatalf("key %d in a batch (-want +got):\n%s", i, diff)
 		}
 	}
+	wantWatched(t, r, service)
 	checkProbe(t, r.url("local")+"/metrics", 200, `ringwright_agent_grpc_request_duration_seconds_count{code="OK",method="Lookup"} 20`)
 	r.end(t)
+}
+
+// wantWatched checks that some of the keys are watched that were asked for one by one and then in a batch, and of those that are asked
+// for in batches with a feature.
+func wantWatched(t *testing.T, r *running, service agentv1.LookupClient) {
+	t.Helper()
+	checks := func() float64 {
+		stable, _ := r.series(t, "ringwright_agent_owner_checks_total", `role="stable"`)
+		candidate, _ := r.series(t, "ringwright_agent_owner_checks_total", `role="candidate"`)
+		return stable + candidate
+	}
+	before := checks()
+	if before == 0 {
+		t.Error("no key is watched")
+	}
+	for i := range 2 * 20 {
+		key := fmt.Appendf(nil, "\xff%d", i%20)
+		if _, err := service.LookupBatch(t.Context(), &agentv1.LookupBatchRequest{Keys: [][]byte{key}, Features: []string{"eu"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := checks(); after <= before {
+		t.Errorf("%v checks before the batches, %v after them", before, after)
+	}
 }
 
 func TestGRPCProblems(t *testing.T) {

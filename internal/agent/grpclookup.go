@@ -38,8 +38,10 @@ func (s *lookupService) Lookup(_ context.Context, r *agentv1.LookupRequest) (*ag
 		p := lookupProblem(failure, r.Features)
 		return nil, callError(codeOf(p), p)
 	}
+	hash := ring.Hash(r.Key)
+	s.handler.movement.Note(hash, r.Features, decisions[0])
 	response := &agentv1.LookupResponse{
-		State: callState(state), Ring: callRing(state, decisions[0]), Answer: callAnswer(state, r.Key, decisions[0]),
+		State: callState(state), Ring: callRing(state, decisions[0]), Answer: callAnswer(state, r.Key, hash, decisions[0]),
 		Owners: make([]*agentv1.Backend, len(decisions)),
 	}
 	for i, d := range decisions {
@@ -73,9 +75,11 @@ func (s *lookupService) LookupBatch(_ context.Context, r *agentv1.LookupBatchReq
 			return nil, callError(codeOf(p), p)
 		}
 		memory.decisions = decisions
+		hash := ring.Hash(key)
+		s.handler.movement.Note(hash, r.Features, decisions[0])
 		at := found.ring(decisions[0])
 		answer := &agentv1.BatchAnswer{
-			Answer: callAnswer(state, key, decisions[0]), Ring: uint32(at), Owners: make([]uint32, len(decisions)),
+			Answer: callAnswer(state, key, hash, decisions[0]), Ring: uint32(at), Owners: make([]uint32, len(decisions)),
 		}
 		for j, d := range decisions {
 			answer.Owners[j] = uint32(found.backend(at, d))
@@ -139,8 +143,8 @@ func callRing(s *ringclient.State, d ringclient.Decision) *agentv1.Ring {
 	return &agentv1.Ring{Role: role, Revision: d.Revision(), Digest: d.Digest(), Version: versionOf(s, d.Role())}
 }
 
-func callAnswer(s *ringclient.State, key []byte, d ringclient.Decision) *agentv1.Answer {
-	answer := &agentv1.Answer{KeyHash: ring.Hash(key), Failover: d.Failover()}
+func callAnswer(s *ringclient.State, key []byte, hash uint32, d ringclient.Decision) *agentv1.Answer {
+	answer := &agentv1.Answer{KeyHash: hash, Failover: d.Failover()}
 	if bucket, split := s.Bucket(key); split {
 		number := uint32(bucket)
 		answer.Bucket = &number

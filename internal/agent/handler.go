@@ -10,13 +10,17 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/internal/agentapi"
+	"github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
 
 // handler answers requests from a client's ring. What listeners differ in is which routes they have.
 type handler struct {
-	client     *ringclient.Client
-	metrics    *metrics
+	client   *ringclient.Client
+	metrics  *metrics
+	movement *movement.Table
+	// started is when the agent began.
+	started    time.Time
 	version    string
 	datacenter string
 	log        *slog.Logger
@@ -30,8 +34,9 @@ type handler struct {
 }
 
 func newHandler(config Config, client *ringclient.Client) *handler {
+	seen := movement.New()
 	return &handler{
-		client: client, metrics: newMetrics(client), version: config.Version, datacenter: config.Datacenter, log: config.Logger,
+		client: client, metrics: newMetrics(config, client, seen), movement: seen, started: config.started, version: config.Version, datacenter: config.Datacenter, log: config.Logger,
 		override: override{force: config.Force},
 	}
 }

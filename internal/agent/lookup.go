@@ -50,7 +50,9 @@ func (h *handler) lookup(w http.ResponseWriter, r *http.Request) int {
 	if err != nil {
 		return lookupProblem(err, s.query.features).write(w)
 	}
-	s.out = appendAnswer(s.out[:0], state, &s.query, s.decisions)
+	hash := ring.Hash(s.query.key)
+	h.movement.Note(hash, s.query.features, s.decisions[0])
+	s.out = appendAnswer(s.out[:0], state, hash, &s.query, s.decisions)
 	return writeBody(w, http.StatusOK, s.out)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
@@ -30,10 +31,14 @@ type metrics struct {
 	http, grpc *prometheus.HistogramVec
 	listeners  *listenerCollector
 	draining   prometheus.Gauge
+	// startup is registered once its value is known.
+	startup prometheus.Gauge
+	// here registers what is told by datacenter.
+	here prometheus.Registerer
 }
 
-// newMetrics returns a registry with the metrics of the agent, its client, the process and the Go runtime.
-func newMetrics(client *ringclient.Client) *metrics {
+// newMetrics returns a registry with the metrics of the agent, its client, the keys that it saw move, the process and the Go runtime.
+func newMetrics(config Config, client *ringclient.Client, seen *movement.Table) *metrics {
 	m := &metrics{
 		gathering: make(chan struct{}, 1),
 		registry:  prometheus.NewRegistry(),
@@ -49,14 +54,27 @@ func newMetrics(client *ringclient.Client) *metrics {
 		draining: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ringwright_agent_draining", Help: "1 once the agent was asked to stop, else 0.",
 		}),
+		startup: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ringwright_agent_startup_seconds", Help: "From the start of the agent to its first ring. There is no series before that.",
+		}),
 	}
+	m.here = m.registry
+	if config.Datacenter != "" {
+		m.here = prometheus.WrapRegistererWith(prometheus.Labels{"datacenter": config.Datacenter}, m.registry)
+	}
+	m.here.MustRegister(clientmetrics.NewCollector(client), seen)
 	m.registry.MustRegister(
 		m.http, m.grpc, m.listeners, m.draining,
-		clientmetrics.NewCollector(client),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
+}
+
+// startedUp tells how long it took until the first ring was there.
+func (m *metrics) startedUp(took time.Duration) {
+	m.startup.Set(took.Seconds())
+	m.registry.MustRegister(m.startup)
 }
 
 // answer writes all metrics.

@@ -42,11 +42,12 @@ func (h *handler) proxyEndpoint(ctx context.Context, config Config) (*endpoint, 
 	if !isLoopback(inner.Addr()) {
 		h.warn("the proxy listens beyond loopback, on %s: whoever can connect can send requests to the backends", inner.Addr())
 	}
+	config.Proxy.Movement = h.movement
 	p, err := proxy.New(h.client, config.Proxy)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the proxy: %w", err), inner.Close())
 	}
-	h.metrics.registry.MustRegister(p)
+	h.metrics.here.MustRegister(p)
 	server := p.Server()
 	server.Handler = h.closing(server.Handler)
 	return &endpoint{

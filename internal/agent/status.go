@@ -19,6 +19,7 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request) int {
 		Ready:      state != nil,
 		Datacenter: h.datacenter,
 		Forced:     force.String(),
+		StartedAt:  h.started.UTC(),
 		Draining:   h.draining.Load(),
 		NotApplied: h.notApplied(),
 		LastError:  newLoadError(stats.LastError),
@@ -68,7 +69,7 @@ func newLoadError(failure *ringclient.Failure) *agentapi.LoadError {
 func newCounters(stats ringclient.Stats) agentapi.Counters {
 	c := agentapi.Counters{
 		Loads: stats.Loads, LoadErrors: make(map[string]uint64, len(stats.LoadErrors)), LoadSeconds: stats.LoadTime.Seconds(),
-		Selections: stats.Selections, Failovers: stats.Failovers, Rings: make([]agentapi.RingCounters, len(stats.Rings)),
+		Selections: stats.Selections, Failovers: stats.Failovers, Errors: stats.Errors, Rings: make([]agentapi.RingCounters, len(stats.Rings)),
 		BytesHeld: stats.BytesHeld,
 	}
 	for reason, n := range stats.LoadErrors {
@@ -77,6 +78,7 @@ func newCounters(stats ringclient.Stats) agentapi.Counters {
 	for i, r := range stats.Rings {
 		c.Rings[i] = agentapi.RingCounters{
 			Role: r.Role.String(), Revision: r.Revision, Digest: r.Digest, Selections: r.Selections, Failovers: r.Failovers,
+			Errors: r.Errors,
 		}
 	}
 	return c

@@ -40,7 +40,7 @@ func TestStatusOfRing(t *testing.T) {
 	for range 3 {
 		get(t, base+"/v1/lookup?key=a")
 	}
-	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt")
+	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt", "startedAt")
 	counters := got["counters"].(map[string]any)
 	if seconds := counters["loadSeconds"].(float64); seconds <= 0 || seconds > 60 {
 		t.Errorf("loading took %v seconds", seconds)
@@ -53,8 +53,8 @@ func TestStatusOfRing(t *testing.T) {
 			"points": float64(r.PointCount()),
 		},
 		"counters": map[string]any{
-			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "failovers": 0.0, "bytesHeld": float64(client.Stats().BytesHeld),
-			"rings": []any{map[string]any{"role": "stable", "revision": 7.0, "digest": r.Digest(), "selections": 3.0, "failovers": 0.0}},
+			"loads": 1.0, "loadErrors": map[string]any{}, "selections": 3.0, "failovers": 0.0, "errors": 0.0, "bytesHeld": float64(client.Stats().BytesHeld),
+			"rings": []any{map[string]any{"role": "stable", "revision": 7.0, "digest": r.Digest(), "selections": 3.0, "failovers": 0.0, "errors": 0.0}},
 		},
 		"build": map[string]any{"version": "v1.2.3", "go": runtime.Version()},
 	}
@@ -105,7 +105,7 @@ func TestStatusOfMigration(t *testing.T) {
 		Split: &routing.Split{Seed: 1, BasisPoints: map[string]int{"*": 5, "lab01": 50}},
 	}, stable, candidate)
 	_, base := serveDir(t, dir)
-	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt")
+	got := withoutTimes(t, get(t, base+"/v1/status").object(t), "loadedAt", "startedAt")
 	counters := got["counters"].(map[string]any)
 	delete(got, "counters")
 	delete(got, "build")

@@ -20,6 +20,8 @@ type Status struct {
 	*Routing
 	// Forced is "stable" or "candidate" where somebody told this agent to ignore the split, else "".
 	Forced string `json:"forced,omitempty"`
+	// StartedAt is when the process began to count: counters of another start are others.
+	StartedAt time.Time `json:"startedAt"`
 	// Draining says that the agent was asked to stop and still answers.
 	Draining bool `json:"draining,omitempty"`
 	// NotApplied says why something that the agent keeps up to date, such as NGINX, does not route by what is loaded, in at most
@@ -83,22 +85,31 @@ type Counters struct {
 	Loads       uint64            `json:"loads"`
 	LoadErrors  map[string]uint64 `json:"loadErrors"`
 	LoadSeconds float64           `json:"loadSeconds"`
-	// Selections counts lookups that were answered, Failovers those of them in which the owner was passed over.
+	// Selections counts lookups that were answered, Failovers those of them in which the owner was passed over, and Errors the times
+	// that a backend which was tried gave no answer, or not all of one, as [RingCounters] says.
 	Selections uint64 `json:"selections"`
 	Failovers  uint64 `json:"failovers"`
+	Errors     uint64 `json:"errors"`
 	// Rings has the same by ring, those that are loaded first.
 	Rings     []RingCounters `json:"rings"`
 	BytesHeld int64          `json:"bytesHeld"`
 }
 
-// RingCounters count the lookups that one ring answered in one role.
+// RingCounters count the lookups that one ring answered in one role, and what became of the backends that it gave, as far as the
+// agent saw that: its proxy does, and a program that asks for owners and connects to them by itself does not tell.
 type RingCounters struct {
 	// Role is "stable" or "candidate".
-	Role       string `json:"role"`
-	Revision   int64  `json:"revision,omitempty"`
-	Digest     string `json:"digest"`
+	Role     string `json:"role"`
+	Revision int64  `json:"revision,omitempty"`
+	Digest   string `json:"digest"`
+	// Selections counts the lookups, Failovers those of them in which the owner was passed over.
 	Selections uint64 `json:"selections"`
 	Failovers  uint64 `json:"failovers"`
+	// Errors counts attempts at backends that this ring gave, one for each backend that was tried: no connection could be made,
+	// or the backend closed it or was silent for too long before it had given all of its answer, or it had too many requests of this agent already.
+	// Not counted are answers, whatever their status, kept connections that had ended, and what the client or this host is
+	// to blame for. A request that was tried at three backends can count three.
+	Errors uint64 `json:"errors"`
 }
 
 // Build says which program it is.

@@ -5,6 +5,7 @@ package consumer
 import (
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,40 +14,52 @@ import (
 	"github.com/ringwright/ringwright/internal/plan"
 )
 
-// The limits of what is kept of an answer, in bytes.
+// The limits of what is kept of an answer: in bytes, and how many of its rings are looked at.
 const (
 	maxRingBytes    = 127 // Namespace and name.
 	maxUIDBytes     = 64
 	maxDigestBytes  = 71
 	maxMessageBytes = 256
+	maxRings        = 16 // An agent has no more.
 )
 
-// status is the part of [agentapi.Status] that is read. It has no lists, so that an answer cannot become larger than it is.
+// Answer is what an agent says of itself.
+type Answer struct {
+	plan.Answer
+	Counted Counted
+}
+
+// status is the part of [agentapi.Status] that is read. Its only list has a fixed length, so that an answer cannot become much larger
+// than it is.
 type status struct {
 	Ready      bool   `json:"ready"`
 	Datacenter string `json:"datacenter"`
 	*agentapi.Routing
-	Forced     string `json:"forced"`
-	NotApplied string `json:"notApplied"`
+	StartedAt  time.Time `json:"startedAt"`
+	Forced     string    `json:"forced"`
+	NotApplied string    `json:"notApplied"`
 	LastError  *struct {
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
 		Current bool   `json:"current"`
 	} `json:"lastError"`
+	Counters struct {
+		Rings [maxRings]agentapi.RingCounters `json:"rings"` // What does not fit is left out.
+	} `json:"counters"`
 }
 
 // parse reads an answer. What it keeps has a limit; an answer that goes beyond is none of an agent.
-func parse(body []byte) (plan.Answer, error) {
+func parse(body []byte) (Answer, error) {
 	var s status
 	if err := json.Unmarshal(body, &s); err != nil {
-		return plan.Answer{}, failf(failedContent, "its answer is not the status of an agent")
+		return Answer{}, failf(failedContent, "its answer is not the status of an agent")
 	}
-	a := plan.Answer{Datacenter: s.Datacenter, Forced: s.Forced}
+	a := Answer{Answer: plan.Answer{Datacenter: s.Datacenter, Forced: s.Forced}, Counted: Counted{Started: s.StartedAt.UTC()}}
 	if len(validation.IsValidLabelValue(s.Datacenter)) > 0 {
-		return plan.Answer{}, failf(failedContent, "it gives a datacenter that is not the value of a label")
+		return Answer{}, failf(failedContent, "it gives a datacenter that is not the value of a label")
 	}
 	if s.Forced != "" && s.Forced != "stable" && s.Forced != "candidate" {
-		return plan.Answer{}, failf(failedContent, "it was told to use a ring that is neither stable nor candidate")
+		return Answer{}, failf(failedContent, "it was told to use a ring that is neither stable nor candidate")
 	}
 	if r := s.Routing; r != nil && s.Ready {
 		a.Ready = true
@@ -62,16 +75,18 @@ func parse(body []byte) (plan.Answer, error) {
 		{"ring", a.Ring, maxRingBytes}, {"uid", a.UID, maxUIDBytes}, {"stable.digest", a.Stable, maxDigestBytes}, {"candidate.digest", a.Candidate, maxDigestBytes},
 	} {
 		if len(field.value) > field.limit || field.value != printable(field.value) {
-			return plan.Answer{}, failf(failedContent, "its %s is not printable text of at most %d bytes", field.name, field.limit)
+			return Answer{}, failf(failedContent, "its %s is not printable text of at most %d bytes", field.name, field.limit)
 		}
 	}
 	if a.Generation < 0 || a.LeaderEpoch < 0 {
-		return plan.Answer{}, failf(failedContent, "its generation or leader epoch is below 0")
+		return Answer{}, failf(failedContent, "its generation or leader epoch is below 0")
 	}
 	if e := s.LastError; e != nil && e.Current {
 		a.LoadError = cut(printable(e.Reason+": "+e.Message), maxMessageBytes)
 	}
 	a.NotApplied = cut(printable(s.NotApplied), maxMessageBytes)
+	rings := s.Counters.Rings[:]
+	a.Counted.Stable, a.Counted.Candidate = countsOf(rings, "stable", a.Stable), countsOf(rings, "candidate", a.Candidate)
 	return a, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/internal/agentapi"
-	"github.com/ringwright/ringwright/internal/plan"
 )
 
 // The limits of an answer: that of an agent has about 2 KiB.
@@ -71,19 +70,19 @@ func NewAsker() *Asker {
 }
 
 // Ask asks a pod for its status. It returns an error of type [*Failure], or that of ctx where that has ended.
-func (a *Asker) Ask(ctx context.Context, ip string, port int32, timeout time.Duration) (plan.Answer, error) {
+func (a *Asker) Ask(ctx context.Context, ip string, port int32, timeout time.Duration) (Answer, error) {
 	address, err := netip.ParseAddr(ip)
 	if err != nil || !a.isPod(address.Unmap()) {
-		return plan.Answer{}, failf(failedAddress, "%.64q is not the address of a pod", ip)
+		return Answer{}, failf(failedAddress, "%.64q is not the address of a pod", ip)
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := a.get(limited, "http://"+netip.AddrPortFrom(address.Unmap(), uint16(port)).String()+agentapi.StatusPath)
 	if ctx.Err() != nil {
-		return plan.Answer{}, ctx.Err()
+		return Answer{}, ctx.Err()
 	}
 	if err != nil {
-		return plan.Answer{}, failureOf(err, timeout)
+		return Answer{}, failureOf(err, timeout)
 	}
 	return parse(body)
 }

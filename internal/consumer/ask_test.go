@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7
 func full() agentapi.Status {
 	return agentapi.Status{
 		Ready: true, Datacenter: "lab01", Forced: "candidate", Draining: true, NotApplied: "nginx: the reload failed",
+		StartedAt: time.Unix(1_700_000_000, 5).UTC(),
 		Routing: &agentapi.Routing{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, LoadedAt: time.Unix(1_800_000_000, 0),
 			Stable:    agentapi.Ring{Digest: digest, Version: "V2", Revision: 12, Encoding: "Points", Backends: 2048, Down: 3, Points: 327_667},
@@ -37,7 +39,12 @@ func full() agentapi.Status {
 		},
 		Counters: agentapi.Counters{
 			LoadErrors: map[string]uint64{"digest": 1, "missing": 2, "read": 3}, Selections: 1 << 60, Failovers: 1 << 60,
-			Rings: []agentapi.RingCounters{{Role: "stable", Digest: digest}, {Role: "candidate", Digest: digest}},
+			Rings: []agentapi.RingCounters{
+				{Role: "stable", Revision: 12, Digest: digest, Selections: 1000, Failovers: 20, Errors: 3},
+				{Role: "candidate", Revision: 13, Digest: digest[:70] + "0", Selections: 40, Failovers: 5, Errors: 6},
+				{Role: "stable", Revision: 11, Digest: digest, Selections: 7, Failovers: 8, Errors: 9},
+				{Role: "candidate", Revision: 12, Digest: digest, Selections: 1 << 50, Failovers: 1 << 50, Errors: 1 << 50},
+			},
 		},
 		Warnings: []string{"routing.json is mounted with subPath, so it will never change"}, Build: agentapi.Build{Version: "v1.2.3", Go: "go1.26.0"},
 	}
@@ -56,13 +63,17 @@ func encode(t *testing.T, s any) []byte {
 func TestParse(t *testing.T) {
 	body := encode(t, full())
 	got, err := parse(body)
-	want := plan.Answer{
+	want := Answer{Answer: plan.Answer{
 		Datacenter: "lab01", Ready: true, Forced: "candidate", LoadError: "digest: ring-a.snap has another digest",
 		NotApplied: "nginx: the reload failed",
 		Asked: plan.Asked{
 			Ring: "cdn/edge", UID: "b2a0ad83-3ffc-4bb0-9d49-0f8a9b0f2f3e", Generation: 41, LeaderEpoch: 7, Stable: digest, Candidate: digest[:70] + "0",
 		},
-	}
+	}, Counted: Counted{
+		Started:   time.Unix(1_700_000_000, 5).UTC(),
+		Stable:    RingCounts{Digest: digest, Selections: 1007, Failovers: 28, Errors: 12},
+		Candidate: RingCounts{Digest: digest[:70] + "0", Selections: 40, Failovers: 5, Errors: 6},
+	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -72,12 +83,12 @@ func TestParse(t *testing.T) {
 	s := full()
 	s.Routing, s.Ready, s.Forced, s.LastError.Current, s.Datacenter = nil, false, "", false, ""
 	s.NotApplied = ""
-	if got, err := parse(encode(t, s)); err != nil || got != (plan.Answer{}) {
+	if got, err := parse(encode(t, s)); err != nil || got != (Answer{Counted: Counted{Started: s.StartedAt}}) {
 		t.Errorf("an agent without a ring: %+v, %v", got, err)
 	}
 	s = full()
 	s.Ready, s.LastError = false, nil
-	if got, err := parse(encode(t, s)); err != nil || got.Ring != "" || got.Stable != "" {
+	if got, err := parse(encode(t, s)); err != nil || got.Ring != "" || got.Stable != "" || got.Counted.Stable != (RingCounts{}) {
 		t.Errorf("an agent that is not ready: %+v, %v", got, err)
 	}
 }
@@ -110,13 +121,21 @@ func TestParseRefused(t *testing.T) {
 			}
 		})
 	}
-	for _, body := range []string{"", "null and more", "[]", "{", `{"ready":"yes"}`, `{"generation":1e99}`, "<html>"} {
+	for _, body := range []string{"", "null and more", "[]", "{", `{"ready":"yes"}`, `{"generation":1e99}`, `{"startedAt":"now"}`, `{"counters":{"rings":[{"errors":-1}]}}`, "<html>"} {
 		var failure *Failure
 		if _, err := parse([]byte(body)); !errors.As(err, &failure) || failure.Reason != failedContent {
 			t.Errorf("%q: %v", body, err)
 		}
 	}
 	s := full()
+	s.Counters.Rings = slices.Concat(make([]agentapi.RingCounters, maxRings), s.Counters.Rings)
+	if got, err := parse(encode(t, s)); err != nil || got.Counted.Stable != (RingCounts{Digest: digest}) {
+		t.Errorf("more than %d rings: %+v, %v", maxRings, got.Counted, err)
+	}
+	if got, err := parse([]byte(`{"ready":true,"ring":"a/b","stable":{"digest":"x"}}`)); err != nil || got.Counted != (Counted{Stable: RingCounts{Digest: "x"}}) {
+		t.Errorf("an agent that does not say when it began: %+v, %v", got.Counted, err)
+	}
+	s = full()
 	s.LastError.Message = strings.Repeat("é\x1b[31m", 500)
 	s.NotApplied = s.LastError.Message
 	got, err := parse(encode(t, s))

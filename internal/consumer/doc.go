@@ -8,5 +8,9 @@
 // pod is about a kilobyte at most.
 //
 // It asks a pod that is not current within 2 seconds of a publication and of coming, then less and less often, down to every 15
-// seconds; one that is current, or cannot be reached for long, once within a minute, at times that spread over it.
+// seconds; one that is current, or cannot be reached for long, once within a minute, at times that spread over it. While there is a
+// hurry, see [Poller.Hurry], one that is current is asked as often as one that is late.
+//
+// Counters in answers are kept beside what package plan judges, see [Poller.Samples]: they grow with each answer, and that is nothing to
+// look at a ring for.
 package consumer

@@ -25,7 +25,7 @@ type cluster struct {
 	mu   sync.Mutex
 	pods map[string]Pod
 	// answers are by address; one without an answer hangs until its time-out.
-	answers map[string]plan.Answer
+	answers map[string]Answer
 	took    time.Duration
 	asked   map[string]int
 	// now and most are how many requests are and were on their way.
@@ -33,7 +33,7 @@ type cluster struct {
 }
 
 func newCluster(n int) *cluster {
-	c := &cluster{pods: map[string]Pod{}, answers: map[string]plan.Answer{}, asked: map[string]int{}}
+	c := &cluster{pods: map[string]Pod{}, answers: map[string]Answer{}, asked: map[string]int{}}
 	for i := range n {
 		c.add(i)
 	}
@@ -72,8 +72,8 @@ func asks(generation int64) *plan.Asked {
 	return &plan.Asked{Ring: "cdn/edge", UID: "1", Generation: generation, Stable: digest}
 }
 
-func answer(generation int64) plan.Answer {
-	return plan.Answer{Ready: true, Asked: *asks(generation), Datacenter: "lab01"}
+func answer(generation int64) Answer {
+	return Answer{Answer: plan.Answer{Ready: true, Asked: *asks(generation), Datacenter: "lab01"}}
 }
 
 func (c *cluster) list(_ context.Context, _ string, selector labels.Selector) ([]Pod, error) {
@@ -86,7 +86,7 @@ func (c *cluster) list(_ context.Context, _ string, selector labels.Selector) ([
 	return slices.Collect(maps.Values(c.pods)), nil
 }
 
-func (c *cluster) ask(ctx context.Context, ip string, _ int32, timeout time.Duration) (plan.Answer, error) {
+func (c *cluster) ask(ctx context.Context, ip string, _ int32, timeout time.Duration) (Answer, error) {
 	c.mu.Lock()
 	said, answers := c.answers[ip]
 	c.asked[ip]++
@@ -101,10 +101,10 @@ func (c *cluster) ask(ctx context.Context, ip string, _ int32, timeout time.Dura
 	select {
 	case <-time.After(took):
 	case <-ctx.Done():
-		return plan.Answer{}, ctx.Err()
+		return Answer{}, ctx.Err()
 	}
 	if !answers {
-		return plan.Answer{}, failf(failedTimeout, "no answer within %v", timeout)
+		return Answer{}, failf(failedTimeout, "no answer within %v", timeout)
 	}
 	return said, nil
 }

@@ -49,13 +49,18 @@ type follower struct {
 	outdated bool
 	// complete says that each pod that there was at some time had been asked.
 	complete bool
-	latency  latency
+	// hurried is until when pods that are current are asked more often.
+	hurried time.Time
+	latency latency
 }
 
 // pod is a consumer, when it is asked next, and what it said.
 type pod struct {
 	Pod
 	known plan.Consumer
+	// counted is of the newest answer, which was at countedAt.
+	counted   Counted
+	countedAt time.Time
 	// answered says that it was asked at least once, with whatever result.
 	answered bool
 	// asking says that a request is on its way, gone that nobody is interested in its answer.
@@ -171,6 +176,7 @@ func successor(old *pod, seen Pod, now time.Time) *pod {
 	p := &pod{Pod: seen, known: plan.Consumer{Pod: seen.Name}, due: now}
 	if old != nil && old.UID == seen.UID {
 		p.known, p.current, p.measured = old.known, old.current, old.measured
+		p.counted, p.countedAt = old.counted, old.countedAt
 	}
 	p.known.Waits = ""
 	if seen.IP == "" {

@@ -41,7 +41,7 @@ type Options struct {
 	// called often, and reads from a cache.
 	List func(ctx context.Context, namespace string, selector labels.Selector) ([]Pod, error)
 	// Ask asks one, as [Asker.Ask] does.
-	Ask func(ctx context.Context, ip string, port int32, timeout time.Duration) (plan.Answer, error)
+	Ask func(ctx context.Context, ip string, port int32, timeout time.Duration) (Answer, error)
 	// Changed is called when something else is known of the consumers of a ring than before.
 	Changed func(ring types.NamespacedName)
 	// Metrics counts; nil counts nothing.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/telemetry"
 )
 
@@ -57,7 +56,7 @@ func (f *follower) start(ctx context.Context) bool {
 	select {
 	case f.poller.slots <- struct{}{}:
 	case <-ctx.Done():
-		f.finish(p, plan.Answer{}, ctx.Err(), time.Now())
+		f.finish(p, Answer{}, ctx.Err(), time.Now())
 		return false
 	}
 	ip := p.IP // It never changes: a pod with another address is another one here.
@@ -125,7 +124,7 @@ func (p *pod) before(other *pod) bool {
 }
 
 // finish takes note of an answer, and says whether something else is known than before.
-func (f *follower) finish(p *pod, said plan.Answer, err error, now time.Time) bool {
+func (f *follower) finish(p *pod, said Answer, err error, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.slow {
@@ -145,9 +144,10 @@ func (f *follower) finish(p *pod, said plan.Answer, err error, now time.Time) bo
 		p.known.Failure = failure.Text
 	} else {
 		p.known.Failure = ""
-		if before.Said == nil || *before.Said != said {
-			p.known.Said = &said
+		if before.Said == nil || *before.Said != said.Answer {
+			p.known.Said = &said.Answer
 		}
+		p.count(said.Counted, now) // A counter that has grown is no news.
 	}
 	first := !p.answered
 	p.answered = true
@@ -169,6 +169,7 @@ func (f *follower) renew(p *pod, reached bool, now time.Time) bool {
 		p.misses++
 	}
 	p.due = now.Add(delay(p.current, reached, p.misses))
+	f.hasten(p, now)
 	if p.current && p.measured {
 		p.measured = false
 		f.latency.one(f.poller.options.Metrics, now)

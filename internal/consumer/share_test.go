@@ -38,7 +38,7 @@ func TestShares(t *testing.T) {
 						}
 						return list, nil
 					},
-					Ask: func(ctx context.Context, ip string, _ int32, timeout time.Duration) (plan.Answer, error) {
+					Ask: func(ctx context.Context, ip string, _ int32, timeout time.Duration) (Answer, error) {
 						wait := 10 * time.Millisecond
 						if strings.HasPrefix(ip, "hostile") {
 							wait = took
@@ -48,13 +48,13 @@ func TestShares(t *testing.T) {
 						}
 						select {
 						case <-ctx.Done():
-							return plan.Answer{}, ctx.Err()
+							return Answer{}, ctx.Err()
 						case <-time.After(wait):
 						}
 						if wait == timeout {
-							return plan.Answer{}, failf(failedTimeout, "no answer")
+							return Answer{}, failf(failedTimeout, "no answer")
 						}
-						return plan.Answer{}, nil
+						return Answer{}, nil
 					},
 					Changed: func(types.NamespacedName) {},
 				})

@@ -51,6 +51,9 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 func (x *exchange) modify(response *http.Response) error {
 	config := &x.p.config
 	x.p.metrics.firstByte[x.role].Observe(time.Since(x.started).Seconds())
+	if answers := x.p.metrics.cacheAnswers; answers != nil {
+		answers.count(response.Header.Values(config.CacheStatusHeader), x.role)
+	}
 	if config.Via != "" {
 		response.Header.Add("Via", fmt.Sprintf("%d.%d %s", response.ProtoMajor, response.ProtoMinor, config.Via))
 	}
@@ -173,7 +176,7 @@ func (x *exchange) unconnected(p *problem, f *failure) {
 
 // refuse answers with a problem.
 func (x *exchange) refuse(p *problem) {
-	x.p.metrics.errors.WithLabelValues(string(p.reason)).Inc()
+	x.p.metrics.errors.WithLabelValues(string(p.reason), roleNames[x.role]).Inc()
 	p.write(&x.writer)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwright/ringwright/internal/movement"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 )
@@ -101,6 +102,10 @@ type Config struct {
 	// HTTP2 accepts HTTP/2 from clients and uses it towards backends: where they offer it with TLS, and always without.
 	HTTP2 bool
 	TLS   TLSConfig
+	// CacheStatusHeader, where set, names the response header in which backends say whether they had an answer; answers are counted by it.
+	CacheStatusHeader string
+	// Movement, where set, is told which backend each key got.
+	Movement *movement.Table
 	// BackendMetrics counts requests by backend.
 	BackendMetrics bool
 	// Logger receives what happens; nil logs nothing.
@@ -154,6 +159,7 @@ func (c *Config) checkWords() error {
 	}
 	for flag, name := range map[string]string{
 		"--proxy-features-header": c.FeaturesHeader, "--proxy-decision-header": c.DecisionHeader, "--proxy-via": c.Via,
+		"--proxy-cache-status-header": c.CacheStatusHeader,
 	} {
 		if name != "" && !isToken(name) {
 			return fmt.Errorf("%s is %q, not a name of letters, digits and !#$%%&'*+-.^_`|~", flag, name)

@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -64,6 +65,8 @@ type download struct {
 	x     *exchange
 	timer *idleTimer
 	read  int64
+	// broken says that the backend gave no more of it.
+	broken bool
 }
 
 // Read gives up when the backend sends nothing for too long. The time that the client takes is not counted.
@@ -72,6 +75,10 @@ func (d *download) Read(p []byte) (int, error) {
 	n, err := d.ReadCloser.Read(p)
 	d.timer.rests()
 	d.read += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) && d.x.ctx.Err() == nil && !d.broken {
+		d.broken = true
+		d.x.countError(reasonBroken)
+	}
 	return n, err
 }
 

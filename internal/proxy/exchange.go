@@ -106,6 +106,7 @@ func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 		x.release()
+		x.blame(failed)
 		x.report(failed)
 		if !x.another(out, failed) {
 			return nil, failed
@@ -220,7 +221,7 @@ func (x *exchange) another(r *http.Request, f *failure) bool {
 	if refused != "" || !f.retriable {
 		return false
 	}
-	x.p.metrics.failovers.WithLabelValues(string(f.reason)).Inc()
+	x.p.metrics.failovers.WithLabelValues(string(f.reason), roleNames[x.role]).Inc()
 	return true
 }
 

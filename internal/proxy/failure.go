@@ -70,6 +70,32 @@ func (f *failure) Error() string { return fmt.Sprintf("backend %s: %s: %v", f.id
 
 func (f *failure) Unwrap() error { return f.err }
 
+// failedOver are the reasons for which another backend is tried.
+var failedOver = []reason{
+	reasonNoAddress, reasonRefused, reasonTimeout, reasonDNS, reasonTLS, reasonConnect, reasonStale, reasonReset,
+}
+
+// blamed are the reasons for which a failed attempt is an error of the backend, and so of the ring that gave it: not of the client, of
+// this host, or of a kept connection whose time was over.
+var blamed = []reason{
+	reasonNoAddress, reasonRefused, reasonTimeout, reasonDNS, reasonTLS, reasonConnect, reasonReset, reasonBroken, reasonResponseTimeout,
+	reasonBackendBusy, reasonDeadline,
+}
+
+// blame counts a failed attempt where the backend is to blame. Where the time for all is over and the client still sends, it may be the
+// one that is slow.
+func (x *exchange) blame(f *failure) {
+	sends := x.upload != nil && !x.upload.ended.Load()
+	if slices.Contains(blamed, f.reason) && (f.reason != reasonDeadline || !sends) {
+		x.countError(f.reason)
+	}
+}
+
+func (x *exchange) countError(r reason) {
+	x.decision.CountError()
+	x.p.metrics.backendErrors.WithLabelValues(string(r), roleNames[x.role]).Inc()
+}
+
 // evidence is what is seen of one attempt: it decides whether the request can be sent again.
 type evidence struct {
 	// connected, reused: a connection was there, and had been used before.

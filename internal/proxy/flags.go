@@ -32,6 +32,8 @@ func (c *Config) addRouting(flags *pflag.FlagSet) {
 	flags.StringVar(&c.DecisionHeader, "proxy-decision-header", c.DecisionHeader,
 		"response header that says which backend answered and by which ring, such as X-Ringwright-Decision; none\nwhere empty")
 	flags.BoolVar(&c.HTTP2, "proxy-http2", c.HTTP2, "accept HTTP/2 without TLS, and use HTTP/2 to backends")
+	flags.StringVar(&c.CacheStatusHeader, "proxy-cache-status-header", c.CacheStatusHeader,
+		"response header by which answers are counted as HIT, MISS, EXPIRED, STALE, BYPASS or OTHER, such as\nX-Cache-Status or Cache-Status; not counted so where empty")
 	flags.BoolVar(&c.BackendMetrics, "proxy-backend-metrics", c.BackendMetrics, "count requests by backend: a few series for each")
 }
 

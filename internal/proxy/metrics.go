@@ -43,6 +43,7 @@ type metrics struct {
 	failovers      *prometheus.CounterVec
 	retriesRefused *prometheus.CounterVec
 	errors         *prometheus.CounterVec
+	backendErrors  *prometheus.CounterVec
 	firstByteVec   *prometheus.HistogramVec
 	firstByte      [roleCount]prometheus.Observer
 	receivedBytes  prometheus.Counter
@@ -50,6 +51,8 @@ type metrics struct {
 	passedOver     prometheus.Counter
 	notKept        prometheus.CounterFunc
 	replayBytes    prometheus.GaugeFunc
+	// cacheAnswers is nil without a header to count by.
+	cacheAnswers *cacheAnswers
 	// backends is nil unless it was asked for; counted has those of which there are series.
 	backends    *prometheus.CounterVec
 	counted     sync.Map
@@ -75,10 +78,13 @@ func (p *Proxy) newMetrics() *metrics {
 	m := &metrics{
 		requestsVec: counters("requests_total",
 			"Requests that ended, by class of the answer (aborted: it was cut off; canceled: the client left) and ring that decided.", "class", "role"),
-		attempts:       counter("attempts_total", "Times that a request was sent to a backend, or that was tried."),
-		failovers:      counters("failovers_total", "Times that another backend or another connection was tried, by why the one before failed.", "reason"),
+		attempts: counter("attempts_total", "Times that a request was sent to a backend, or that was tried."),
+		failovers: counters("failovers_total",
+			"Times that another backend or another connection was tried, by why the one before failed and ring that decided.", "reason", "role"),
 		retriesRefused: counters("retries_refused_total", "Failed attempts after which nothing else was tried though it could have helped, by why not.", "reason"),
-		errors:         counters("errors_total", "Requests that the proxy answered with an error of its own, by reason.", "reason"),
+		errors:         counters("errors_total", "Requests that the proxy answered with an error of its own, by reason and ring that decided.", "reason", "role"),
+		backendErrors: counters("backend_errors_total",
+			"Times that a backend gave no answer, or not all of one, and is to blame for it, by reason and ring that gave it.", "reason", "role"),
 		firstByteVec: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: namespace + "first_byte_seconds", Help: "From the header of a request to that of its answer, all attempts included, by ring that decided.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
@@ -99,20 +105,39 @@ func (p *Proxy) newMetrics() *metrics {
 		}
 		m.firstByte[role] = m.firstByteVec.WithLabelValues(roleNames[role])
 	}
+	m.begin()
+	if p.config.CacheStatusHeader != "" {
+		m.cacheAnswers = newCacheAnswers()
+	}
 	if p.config.BackendMetrics {
 		m.backends = counters("backend_requests_total", "Requests that ended, by backend that was tried last and class of its answer (failed: it gave none).", "backend", "class")
 	}
 	return m
 }
 
+// begin has those counters of both rings begin at 0 that are compared with each other.
+func (m *metrics) begin() {
+	for _, role := range []roleLabel{roleStable, roleCandidate} {
+		for _, r := range blamed {
+			m.backendErrors.WithLabelValues(string(r), roleNames[role])
+		}
+		for _, r := range failedOver {
+			m.failovers.WithLabelValues(string(r), roleNames[role])
+		}
+	}
+}
+
 // all returns the collectors.
 func (m *metrics) all() []prometheus.Collector {
 	list := []prometheus.Collector{
-		m.requestsVec, m.attempts, m.failovers, m.retriesRefused, m.errors, m.firstByteVec, m.receivedBytes, m.sentBytes,
+		m.requestsVec, m.attempts, m.failovers, m.retriesRefused, m.errors, m.backendErrors, m.firstByteVec, m.receivedBytes, m.sentBytes,
 		m.passedOver, m.notKept, m.replayBytes, m.inFlight, m.connections,
 	}
 	if m.backends != nil {
 		list = append(list, m.backends)
+	}
+	if m.cacheAnswers != nil {
+		list = append(list, m.cacheAnswers.vec)
 	}
 	return list
 }

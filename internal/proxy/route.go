@@ -66,6 +66,7 @@ func (x *exchange) route(r *http.Request) *problem {
 	if err != nil {
 		return x.lookupProblem(err)
 	}
+	x.p.config.Movement.Note(ring.Hash(x.key), x.features, decision)
 	x.take(decision)
 	return nil
 }

@@ -41,6 +41,12 @@ func (d Decision) Address() string { return d.side.address(int(d.backend)) }
 // Failover says that the owner of the key was passed over, because it is down or was reported as failed.
 func (d Decision) Failover() bool { return d.failover }
 
+// CountError counts in [Stats], for the ring that decided in its role, that the backend did not do what was asked of it: no connection
+// could be made, or it gave no answer, or not all of one. What it answers is no such error. It is what a migration is judged by, so
+// count each backend that was tried in vain once, and nothing that the caller or its own host is to blame for. It takes no lock and
+// does not allocate. Lookups go on returning the backend; see [Client.ReportFailed].
+func (d Decision) CountError() { d.side.counts.errors.Add(1) }
+
 // Role returns which of the two rings decided.
 func (d Decision) Role() Role { return d.side.role }
 

@@ -251,7 +251,8 @@ func TestForce(t *testing.T) {
 		}
 		return n
 	}
-	if n := count(); n != 200 || c.State().Forced() != ringclient.ForceCandidate || c.State().BasisPoints() != 0 {
+	if n := count(); n != 200 || c.State().Forced() != ringclient.ForceCandidate || c.State().BasisPoints() != 0 ||
+		c.State().EffectiveBasisPoints() != 10_000 {
 		t.Errorf("forced from the start: %d of 200 keys are on the candidate", n)
 	}
 	mount(t, dir, migration(2, stable, candidate, 10_000).files(t))

@@ -73,6 +73,10 @@ type Loaded struct {
 // IsDown says whether a backend, by its number on the ring, is passed over because the routing file says so.
 func (l Loaded) IsDown(backend int) bool { return l.side.isDown(backend) }
 
+// BytesHeld returns about how many bytes of memory the ring takes, as [State.BytesHeld] counts them. Where both rings are of one
+// snapshot, that is counted for each.
+func (l Loaded) BytesHeld() int64 { return l.side.bytesHeld() }
+
 // Address returns where to dial a backend, by its number on the ring, as [Decision.Address] does.
 func (l Loaded) Address(backend int) string { return l.side.address(backend) }
 
@@ -90,6 +94,10 @@ func (s *State) Candidate() (Loaded, bool) {
 // BasisPoints returns how many of routing.MaxBasisPoints buckets of keys the routing file gives to the candidate in the
 // datacenter of this client. What was forced is not in it.
 func (s *State) BasisPoints() int { return s.basisPoints }
+
+// EffectiveBasisPoints returns how many of routing.MaxBasisPoints buckets of keys the candidate answers: BasisPoints, or all or
+// none where that is forced, and 0 where there is no candidate.
+func (s *State) EffectiveBasisPoints() int { return s.threshold }
 
 // Forced returns what the client was told to use instead of the split.
 func (s *State) Forced() Force { return s.force }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,8 +20,9 @@ type Stats struct {
 	LoadErrors map[Reason]uint64
 	// LastError is the latest of them, nil where there was none.
 	LastError *Failure
-	// Selections is how many lookups were answered, Failovers in how many of them the owner was passed over.
-	Selections, Failovers uint64
+	// Selections is how many lookups were answered, Failovers in how many of them the owner was passed over, and Errors how often the
+	// program said that a backend that a lookup gave it failed, see [Decision.CountError].
+	Selections, Failovers, Errors uint64
 	// Rings are the same by ring and role: those of the present state first, the stable one before the candidate, then
 	// earlier ones, the latest first, up to [MaxRingStats] together. What is older is in the sums only.
 	Rings []RingStats
@@ -44,8 +46,9 @@ type RingStats struct {
 	// Revision is the number of the ring among those of its HashRing, 0 where that is not known, Digest that of its snapshot.
 	Revision int64
 	Digest   string
-	// Selections is how many lookups it answered, Failovers in how many of them the owner was passed over.
-	Selections, Failovers uint64
+	// Selections is how many lookups it answered, Failovers in how many of them the owner was passed over, and Errors how often a
+	// backend that it gave was said to have failed.
+	Selections, Failovers, Errors uint64
 }
 
 // Failure is a read of the directory that failed.
@@ -87,11 +90,13 @@ type counters struct {
 type ringCounter struct {
 	of                    RingStats
 	selections, failovers counter
+	// errors are so rare that one number does.
+	errors atomic.Uint64
 }
 
 func (c *ringCounter) stats() RingStats {
 	stats := c.of
-	stats.Selections, stats.Failovers = c.selections.load(), c.failovers.load()
+	stats.Selections, stats.Failovers, stats.Errors = c.selections.load(), c.failovers.load(), c.errors.Load()
 	return stats
 }
 
@@ -134,6 +139,7 @@ func (c *counters) forget() {
 		last := c.rings[len(c.rings)-1].stats()
 		c.past.Selections += last.Selections
 		c.past.Failovers += last.Failovers
+		c.past.Errors += last.Errors
 		c.rings = c.rings[:len(c.rings)-1]
 	}
 }
@@ -178,6 +184,7 @@ func (c *counters) stats() Stats {
 		LoadErrors: maps.Clone(c.loadErrors),
 		Selections: c.past.Selections,
 		Failovers:  c.past.Failovers,
+		Errors:     c.past.Errors,
 		WatchError: c.watchError,
 	}
 	for _, counts := range c.rings {
@@ -185,6 +192,7 @@ func (c *counters) stats() Stats {
 		stats.Rings = append(stats.Rings, ring)
 		stats.Selections += ring.Selections
 		stats.Failovers += ring.Failovers
+		stats.Errors += ring.Errors
 	}
 	if stats.LoadErrors == nil {
 		stats.LoadErrors = map[Reason]uint64{}

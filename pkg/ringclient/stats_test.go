@@ -35,21 +35,26 @@ func TestStatsByRing(t *testing.T) {
 	first.revisions[0] = 7
 	load(first, 5)
 	load(migration(2, stable, candidate, 0), 4)
+	old := mustLookup(t, c, splitKey(0), 1)[0]
 	load(migration(3, stable, candidate, routing.MaxBasisPoints), 3)
+	old.CountError() // It counts for the ring that gave the backend, whatever is loaded by then.
+	lookedUp := mustLookup(t, c, splitKey(0), 2)
+	lookedUp[0].CountError()
+	lookedUp[1].CountError()
 	last := published(4, candidate)
 	last.slot, last.revisions[0], last.down = routing.SlotB, 8, ids(mustLookup(t, c, splitKey(0), 1))
 	load(last, 1)
 	want := []ringclient.RingStats{
 		{Role: ringclient.Stable, Revision: 8, Digest: candidate.Digest(), Selections: 1, Failovers: 1},
-		{Role: ringclient.Stable, Revision: 7, Digest: stable.Digest(), Selections: 9},
-		{Role: ringclient.Candidate, Revision: 8, Digest: candidate.Digest(), Selections: 4},
+		{Role: ringclient.Stable, Revision: 7, Digest: stable.Digest(), Selections: 10, Errors: 1},
+		{Role: ringclient.Candidate, Revision: 8, Digest: candidate.Digest(), Selections: 5, Errors: 2},
 	}
 	stats := c.Stats()
 	if diff := cmp.Diff(want, stats.Rings); diff != "" {
 		t.Errorf("by ring (-want +got):\n%s", diff)
 	}
-	if stats.Selections != 14 || stats.Failovers != 1 {
-		t.Errorf("%d selections and %d failovers together", stats.Selections, stats.Failovers)
+	if stats.Selections != 16 || stats.Failovers != 1 || stats.Errors != 3 {
+		t.Errorf("%d selections, %d failovers and %d errors together", stats.Selections, stats.Failovers, stats.Errors)
 	}
 }
 
@@ -78,10 +83,11 @@ func TestStatsAreBounded(t *testing.T) {
 		if err := c.LoadNow(); err != nil {
 			t.Fatal(err)
 		}
-		mustLookup(t, c, []byte("key"), 1)
+		mustLookup(t, c, []byte("key"), 1)[0].CountError()
 	}
 	stats := c.Stats()
-	if len(stats.Rings) != ringclient.MaxRingStats || stats.Rings[0].Revision != revisions || stats.Selections != revisions {
-		t.Errorf("%d rings, the first of revision %d, %d selections", len(stats.Rings), stats.Rings[0].Revision, stats.Selections)
+	if len(stats.Rings) != ringclient.MaxRingStats || stats.Rings[0].Revision != revisions || stats.Selections != revisions ||
+		stats.Errors != revisions {
+		t.Errorf("%d rings, the first of revision %d, %d selections, %d errors", len(stats.Rings), stats.Rings[0].Revision, stats.Selections, stats.Errors)
 	}
 }

@@ -4,7 +4,8 @@
 // not depend on Prometheus.
 //
 // The metrics begin with "ringwright_client_". Their labels are few and bounded: roles, reasons, the name of the ring, and at most
-// ringclient.MaxRingStats revisions at a time.
+// ringclient.MaxRingStats revisions at a time. A program that has a datacenter adds that as a label of its own, by
+// prometheus.WrapRegistererWith.
 package clientmetrics
 
 import (
@@ -33,15 +34,18 @@ var (
 	selectionsDesc  = describe("selections_total",
 		"Lookups that were answered, by the ring that answered. Series of rings that were replaced long ago go.", "role", "revision")
 	failoversDesc   = describe("failovers_total", "Of those, the lookups in which the owner was passed over.", "role", "revision")
+	errorsDesc      = describe("errors_total", "Backends that the ring gave and that were tried in vain, as far as the program said so.", "role", "revision")
 	failedDesc      = describe("failed_backends", "Backends that are passed over because the program reported that they do not answer.")
 	bytesHeldDesc   = describe("bytes_held", "About how many bytes the loaded rings take, mapped ones included.")
 	generationDesc  = describe("generation", "Generation of the routing file that is in use.", "ring")
 	epochDesc       = describe("leader_epoch", "Leader epoch of the routing file that is in use.", "ring")
 	basisPointsDesc = describe("candidate_basis_points", "How many of 10,000 buckets of keys the candidate answers here.", "ring")
+	effectiveDesc   = describe("effective_basis_points", "The same, after what is forced: what lookups go by.", "ring")
 	forcedDesc      = describe("forced", "1 while the split is overridden in favour of that ring, else 0.", "role")
 	infoDesc        = describe("ring_info", "Always 1: the rings that are in use.", "ring", "role", "revision", "digest", "version")
 	backendsDesc    = describe("backends", "Backends of the rings that are in use, drained ones included.", "ring", "role")
 	downDesc        = describe("down_backends", "Of those, the backends that are passed over because the routing file says so.", "ring", "role")
+	ringBytesDesc   = describe("ring_bytes", "About how many bytes the rings take that are in use, mapped ones included.", "ring", "role")
 	pointsDesc      = describe("points", "Points of the rings that are in use.", "ring", "role")
 	loadedAtDesc    = describe("loaded_timestamp_seconds", "When what is in use was swapped in.", "ring")
 	failingDesc     = describe("failing", "1 while the latest read of the directory failed, else 0.")
@@ -50,8 +54,8 @@ var (
 // Describe sends the metrics that Collect can send.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		loadsDesc, loadErrorsDesc, loadSecondsDesc, selectionsDesc, failoversDesc, failedDesc, bytesHeldDesc, generationDesc, epochDesc,
-		basisPointsDesc, forcedDesc, infoDesc, backendsDesc, downDesc, pointsDesc, loadedAtDesc, failingDesc,
+		loadsDesc, loadErrorsDesc, loadSecondsDesc, selectionsDesc, failoversDesc, errorsDesc, failedDesc, bytesHeldDesc, generationDesc, epochDesc,
+		basisPointsDesc, effectiveDesc, forcedDesc, infoDesc, backendsDesc, downDesc, pointsDesc, ringBytesDesc, loadedAtDesc, failingDesc,
 	} {
 		out <- desc
 	}
@@ -89,7 +93,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 func collectRings(to sink, rings []ringclient.RingStats) {
 	type series struct{ role, revision string }
 	var order []series
-	selections, failovers := map[series]uint64{}, map[series]uint64{}
+	selections, failovers, errors := map[series]uint64{}, map[series]uint64{}, map[series]uint64{}
 	for _, r := range rings {
 		s := series{r.Role.String(), strconv.FormatInt(r.Revision, 10)}
 		if _, known := selections[s]; !known {
@@ -97,10 +101,12 @@ func collectRings(to sink, rings []ringclient.RingStats) {
 		}
 		selections[s] += r.Selections
 		failovers[s] += r.Failovers
+		errors[s] += r.Errors
 	}
 	for _, s := range order {
 		to.counter(selectionsDesc, selections[s], s.role, s.revision)
 		to.counter(failoversDesc, failovers[s], s.role, s.revision)
+		to.counter(errorsDesc, errors[s], s.role, s.revision)
 	}
 }
 
@@ -109,6 +115,7 @@ func collectState(to sink, state *ringclient.State) {
 	to.gauge(generationDesc, float64(state.Generation()), name)
 	to.gauge(epochDesc, float64(state.LeaderEpoch()), name)
 	to.gauge(basisPointsDesc, float64(state.BasisPoints()), name)
+	to.gauge(effectiveDesc, float64(state.EffectiveBasisPoints()), name)
 	to.gauge(loadedAtDesc, float64(state.LoadedAt().UnixNano())/1e9, name)
 	to.gauge(forcedDesc, truth(state.Forced() == ringclient.ForceStable), ringclient.Stable.String())
 	to.gauge(forcedDesc, truth(state.Forced() == ringclient.ForceCandidate), ringclient.Candidate.String())
@@ -122,6 +129,7 @@ func collectState(to sink, state *ringclient.State) {
 		to.gauge(backendsDesc, float64(r.Ring.Len()), name, role)
 		to.gauge(downDesc, float64(r.Down), name, role)
 		to.gauge(pointsDesc, float64(r.Ring.PointCount()), name, role)
+		to.gauge(ringBytesDesc, float64(r.BytesHeld()), name, role)
 	}
 }
 

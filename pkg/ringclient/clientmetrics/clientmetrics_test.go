@@ -3,6 +3,7 @@
 package clientmetrics_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,12 +55,14 @@ func TestCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	pick := func() {
-		if _, err := c.Pick([]byte("key")); err != nil {
+	pick := func() ringclient.Decision {
+		d, err := c.Pick([]byte("key"))
+		if err != nil {
 			t.Fatal(err)
 		}
+		return d
 	}
-	pick()
+	pick().CountError()
 	if err := c.SetForce(ringclient.ForceStable); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +80,13 @@ ringwright_client_candidate_basis_points{ring="cdn/edge"} 10000
 # TYPE ringwright_client_down_backends gauge
 ringwright_client_down_backends{ring="cdn/edge",role="candidate"} 1
 ringwright_client_down_backends{ring="cdn/edge",role="stable"} 0
+# HELP ringwright_client_effective_basis_points The same, after what is forced: what lookups go by.
+# TYPE ringwright_client_effective_basis_points gauge
+ringwright_client_effective_basis_points{ring="cdn/edge"} 0
+# HELP ringwright_client_errors_total Backends that the ring gave and that were tried in vain, as far as the program said so.
+# TYPE ringwright_client_errors_total counter
+ringwright_client_errors_total{revision="7",role="stable"} 0
+ringwright_client_errors_total{revision="8",role="candidate"} 1
 # HELP ringwright_client_forced 1 while the split is overridden in favour of that ring, else 0.
 # TYPE ringwright_client_forced gauge
 ringwright_client_forced{role="candidate"} 0
@@ -98,10 +108,23 @@ ringwright_client_selections_total{revision="8",role="candidate"} 1
 `
 	if err := testutil.CollectAndCompare(clientmetrics.NewCollector(c), strings.NewReader(want),
 		"ringwright_client_backends", "ringwright_client_candidate_basis_points", "ringwright_client_down_backends",
-		"ringwright_client_forced", "ringwright_client_generation", "ringwright_client_leader_epoch", "ringwright_client_points",
+		"ringwright_client_effective_basis_points", "ringwright_client_errors_total", "ringwright_client_forced", "ringwright_client_generation", "ringwright_client_leader_epoch", "ringwright_client_points",
 		"ringwright_client_selections_total",
 	); err != nil {
 		t.Error(err)
+	}
+	state := c.State()
+	candidateRing, _ := state.Candidate()
+	bytes := fmt.Sprintf(`# HELP ringwright_client_ring_bytes About how many bytes the rings take that are in use, mapped ones included.
+# TYPE ringwright_client_ring_bytes gauge
+ringwright_client_ring_bytes{ring="cdn/edge",role="candidate"} %d
+ringwright_client_ring_bytes{ring="cdn/edge",role="stable"} %d
+`, candidateRing.BytesHeld(), state.Stable().BytesHeld())
+	if err := testutil.CollectAndCompare(clientmetrics.NewCollector(c), strings.NewReader(bytes), "ringwright_client_ring_bytes"); err != nil {
+		t.Error(err)
+	}
+	if sum := candidateRing.BytesHeld() + state.Stable().BytesHeld(); sum != state.BytesHeld() || candidateRing.BytesHeld() <= state.Stable().BytesHeld() {
+		t.Errorf("%d and %d bytes, %d in all", state.Stable().BytesHeld(), candidateRing.BytesHeld(), state.BytesHeld())
 	}
 	if problems, err := testutil.CollectAndLint(clientmetrics.NewCollector(c)); err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v, %v", problems, err)
