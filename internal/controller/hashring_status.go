@@ -13,13 +13,15 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
 
-// statusConfiguration returns the apply configuration of the whole status: an apply that leaves a field out gives it up.
+// statusConfiguration returns the apply configuration of the whole status but for the lock, which is the migration controller's: an apply
+// that leaves a field out gives it up.
 // The resourceVersion makes the apply fail if the HashRing has changed since it was read.
 func statusConfiguration(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) (runtime.ApplyConfiguration, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
 		return nil, err
 	}
+	delete(fields, "migration")
 	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HashRing"))
 	object.SetNamespace(ring.Namespace)
@@ -96,7 +98,7 @@ func (r *HashRingReconciler) announceRestored(ring *v1alpha1.HashRing, out outco
 	if out.failure != nil || !out.decision.Restores {
 		return
 	}
-	if record := out.decision.Record; record != nil {
+	for _, record := range out.decision.Records {
 		related := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: ring.Namespace, Name: record.Name}
 		r.Recorder.Eventf(ring, related, corev1.EventTypeNormal, "Restored", "Restore",
 			"restored ControllerRevision %s, which was missing or had been edited", record.Name)

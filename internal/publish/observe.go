@@ -45,6 +45,9 @@ func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, er
 		seen.Published, err = p.published(ctx, r, seen.Observation)
 	}
 	if err == nil {
+		seen.Kept, err = p.kept(ctx, r, seen.Observation)
+	}
+	if err == nil {
 		seen.Pinned, err = p.pinned(ctx, r, seen.Observation)
 	}
 	return seen, err
