@@ -258,6 +258,7 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	}
 	r.reports.wrote(ring, status, out.now)
 	r.announceRestored(ring, *out)
+	r.announceStep(ring, *out)
 	r.announceTransitions(ring, status)
 	return nil
 }

@@ -3,6 +3,8 @@
 package controller
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
 // statusConfiguration returns the apply configuration of the whole status but for the lock, which is the migration controller's: an apply
@@ -83,6 +86,33 @@ func eventType(c metav1.Condition, good metav1.ConditionStatus) string {
 		}
 	}
 	return corev1.EventTypeWarning
+}
+
+// announceStep records what a publication did in a migration. A change of the split is none: the migration tells of it.
+func (r *HashRingReconciler) announceStep(ring *v1alpha1.HashRing, out outcome) {
+	if text := stepText(out); text != "" {
+		r.Recorder.Eventf(ring, nil, corev1.EventTypeNormal, string(out.decision.Step), "Publish", "%s", text)
+	}
+}
+
+func stepText(out outcome) string {
+	d := out.decision
+	if out.failure != nil || d.Publication == nil {
+		return ""
+	}
+	stable, candidate := d.Publication.File.Stable, d.Publication.File.Candidate
+	switch d.Step {
+	case plan.StepPropose:
+		return fmt.Sprintf("revision %d is published in slot %s as the candidate beside revision %d", candidate.Revision, candidate.Slot, stable.Revision)
+	case plan.StepWithdraw:
+		return fmt.Sprintf("the candidate is withdrawn, and slot %s is empty: revision %d answers all keys", d.Publication.Empty, stable.Revision)
+	case plan.StepPromote:
+		return fmt.Sprintf("revision %d, which was the candidate, answers all keys from slot %s", stable.Revision, stable.Slot)
+	case plan.StepEmpty:
+		return fmt.Sprintf("the ring before revision %d is taken out of slot %s", stable.Revision, d.Publication.Empty)
+	default:
+		return ""
+	}
 }
 
 // note returns the text of an event; that of a publication says what it moved.

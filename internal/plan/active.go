@@ -127,3 +127,42 @@ func KeptSources(digest string, seen Observation) []Source {
 	}
 	return list
 }
+
+// PublishedState is what readers find of a ring.
+type PublishedState struct {
+	// File is routing.json; its generation is 0 where there is none, or somebody has edited it.
+	File routing.File
+	// Complete says that the snapshots that it names are in their slots.
+	Complete bool
+	// Emptied says that the slot that the stable ring is not in holds no snapshot.
+	Emptied bool
+}
+
+// StateOf says what is published for a ring.
+func StateOf(ringName string, seen Observation) PublishedState {
+	file := lastRouting(seen)
+	if file.Generation == 0 {
+		return PublishedState{}
+	}
+	state := PublishedState{File: file, Complete: holds(ringName, file.Stable, seen), Emptied: true}
+	if file.Candidate != nil {
+		state.Complete = state.Complete && holds(ringName, *file.Candidate, seen)
+	}
+	for _, o := range seen.all() {
+		if inSlot(ringName, o.Name, otherSlot(file.Stable.Slot)) && (!o.intact() || o.Annotations[v1alpha1.AnnotationDigest] != "") {
+			state.Emptied = false
+		}
+	}
+	return state
+}
+
+// holds says that the snapshot which a reference names is in its slot, and that nobody has edited it.
+func holds(ringName string, ref routing.Reference, seen Observation) bool {
+	for chunk := range ref.Files() {
+		o := seen.find(ChunkName(ringName, ref.Slot, chunk))
+		if !o.holdsRing() || o.Annotations[v1alpha1.AnnotationDigest] != ref.Digest {
+			return false
+		}
+	}
+	return true
+}

@@ -215,16 +215,7 @@ func lastGoodIntact(r *v1alpha1.HashRing, seen Observation) bool {
 // candidateIntact says that the candidate that the routing file names, if it does, is in its slot.
 func candidateIntact(r *v1alpha1.HashRing, seen Observation) bool {
 	candidate := lastRouting(seen).Candidate
-	if candidate == nil {
-		return true
-	}
-	for chunk := range candidate.Files() {
-		o := seen.find(ChunkName(r.Name, candidate.Slot, chunk))
-		if !o.holdsRing() || o.Annotations[v1alpha1.AnnotationDigest] != candidate.Digest {
-			return false
-		}
-	}
-	return true
+	return candidate == nil || holds(r.Name, *candidate, seen)
 }
 
 // unedited says that nobody has edited or deleted what is published, whatever the status knows of it.

@@ -73,6 +73,19 @@ func (p *Publisher) observeConfigMaps(ctx context.Context, r *v1alpha1.HashRing)
 	return seen, nil
 }
 
+// Published says what readers find of r, as far as the cache knows. It asks the API server for nothing.
+func (p *Publisher) Published(ctx context.Context, r *v1alpha1.HashRing) (plan.PublishedState, error) {
+	seen := Seen{}
+	for _, name := range append(plan.Names(r), leftoverNames(r, plan.Names(r))...) {
+		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, false)
+		if err != nil {
+			return plan.PublishedState{}, fmt.Errorf("reading ConfigMap %s: %w", name, err)
+		}
+		seen.add(r, describe(r, name, cm))
+	}
+	return plan.StateOf(r.Name, seen.Observation), nil
+}
+
 // leftoverNames returns the names that a spec with more chunks asks for.
 func leftoverNames(r *v1alpha1.HashRing, wanted []string) []string {
 	var names []string
