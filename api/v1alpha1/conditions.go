@@ -13,8 +13,8 @@ const (
 	//
 	// Reasons for True: ReasonRingPublished, ReasonCoalescing, ReasonCandidateWaiting, ReasonPinned.
 	// Reasons for False: ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity, ReasonSnapshotTooLarge,
-	// ReasonNameConflict, ReasonPublishFailed, ReasonRevisionNotFound, ReasonSourcesUnread, and those of ConditionHeld but
-	// ReasonPinned and ReasonMovementBudget.
+	// ReasonNameConflict, ReasonPublishFailed, ReasonRevisionNotFound, ReasonSourcesUnread, ReasonMigrationInProgress, and those of
+	// ConditionHeld but ReasonPinned and ReasonMovementBudget.
 	ConditionReady ConditionType = "Ready"
 
 	// ConditionBackendsResolved says whether every source of backends was read, and every one of its endpoints understood.
@@ -31,7 +31,7 @@ const (
 	// Reasons for True: ReasonRingPublished.
 	// Reasons for False: ReasonCoalescing, ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity,
 	// ReasonSnapshotTooLarge, ReasonNameConflict, ReasonPublishFailed, ReasonRevisionNotFound, ReasonSourcesUnread,
-	// ReasonBelowMinimum.
+	// ReasonBelowMinimum, ReasonMigrationInProgress.
 	ConditionPublished ConditionType = "Published"
 
 	// ConditionHeld says whether something keeps the ring from following spec or its sources. What is published is the last
@@ -42,9 +42,9 @@ const (
 	// Reasons for False: ReasonNotHeld.
 	ConditionHeld ConditionType = "Held"
 
-	// ConditionMigrationRequired says whether status.candidate waits.
+	// ConditionMigrationRequired says whether status.candidate waits, or a change behind it.
 	//
-	// Reasons for True: ReasonAlgorithmChanged, ReasonMovementBudget.
+	// Reasons for True: ReasonAlgorithmChanged, ReasonMovementBudget, ReasonMigrationInProgress.
 	// Reasons for False: ReasonNoCandidate.
 	ConditionMigrationRequired ConditionType = "MigrationRequired"
 
@@ -67,7 +67,7 @@ const (
 	// change spec or the cluster before the operator can go on.
 	//
 	// Reasons for True: ReasonNoBackends, ReasonInvalidSpec, ReasonDuplicateIdentity, ReasonSnapshotTooLarge,
-	// ReasonNameConflict, ReasonRevisionNotFound, ReasonBelowMinimum, ReasonSuddenLoss.
+	// ReasonNameConflict, ReasonRevisionNotFound, ReasonBelowMinimum, ReasonSuddenLoss, ReasonMigrationInProgress.
 	ConditionStalled ConditionType = "Stalled"
 )
 
@@ -110,7 +110,7 @@ const (
 	ReasonNameConflict ConditionReason = "NameConflict"
 
 	// ReasonRevisionNotFound means that spec.pinnedRevision is not kept any more, or never was. The last good ring stays
-	// published; the message names those that are kept.
+	// published; the message names those that are kept. It also means that one of the rings of a RingMigration is not kept any more.
 	ReasonRevisionNotFound ConditionReason = "RevisionNotFound"
 
 	// ReasonResolved means that every source was read.
@@ -160,6 +160,11 @@ const (
 	// ReasonAlgorithmChanged means that spec asks for another algorithm than that of the published ring. The ring with it is
 	// the candidate.
 	ReasonAlgorithmChanged ConditionReason = "AlgorithmChanged"
+
+	// ReasonMigrationInProgress means that spec asks for more than the candidate that a RingMigration goes to: it waits until that is
+	// over, and the message says what it is. Backends that leave or are drained do not wait: readers pass over them in both rings.
+	// In ConditionReady it means that spec.pinnedRevision has to wait.
+	ReasonMigrationInProgress ConditionReason = "MigrationInProgress"
 
 	// ReasonNoCandidate means that nothing waits.
 	ReasonNoCandidate ConditionReason = "NoCandidate"

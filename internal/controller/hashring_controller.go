@@ -205,8 +205,13 @@ func (r *HashRingReconciler) write(ctx context.Context, ring *v1alpha1.HashRing,
 	if err := r.Publisher.Adopt(ctx, ring, seen); err != nil {
 		return err
 	}
-	if d.Record != nil {
-		if err := r.Publisher.WriteRecord(ctx, ring, seen, *d.Record); err != nil {
+	for _, record := range d.Records {
+		if err := r.Publisher.WriteRecord(ctx, ring, seen, record); err != nil {
+			return err
+		}
+	}
+	if d.LiveLock {
+		if err := r.Publisher.CheckLock(ctx, ring); err != nil {
 			return err
 		}
 	}
@@ -253,6 +258,7 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	}
 	r.reports.wrote(ring, status, out.now)
 	r.announceRestored(ring, *out)
+	r.announceStep(ring, *out)
 	r.announceTransitions(ring, status)
 	return nil
 }

@@ -18,10 +18,8 @@ func (r *HashRingReconciler) count(ring *v1alpha1.HashRing, out outcome) {
 		r.Metrics.Failed(key, out.now)
 	case d.Wait > 0:
 		r.Metrics.Waits(key, out.now.Add(d.Wait))
-	case d.Restores && d.Record != nil:
-		r.Metrics.Restored(len(d.Writes) + 1)
 	case d.Restores:
-		r.Metrics.Restored(len(d.Writes))
+		r.Metrics.Restored(len(d.Writes) + len(d.Records))
 	case len(d.Writes) > 0:
 		r.Metrics.Published(key, d.Moved, out.now, r.Clock.Now())
 	default:

@@ -3,6 +3,8 @@
 package controller
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,15 +13,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/plan"
 )
 
-// statusConfiguration returns the apply configuration of the whole status: an apply that leaves a field out gives it up.
+// statusConfiguration returns the apply configuration of the whole status but for the lock, which is the migration controller's: an apply
+// that leaves a field out gives it up.
 // The resourceVersion makes the apply fail if the HashRing has changed since it was read.
 func statusConfiguration(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) (runtime.ApplyConfiguration, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
 		return nil, err
 	}
+	delete(fields, "migration")
 	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HashRing"))
 	object.SetNamespace(ring.Namespace)
@@ -83,6 +88,33 @@ func eventType(c metav1.Condition, good metav1.ConditionStatus) string {
 	return corev1.EventTypeWarning
 }
 
+// announceStep records what a publication did in a migration. A change of the split is none: the migration tells of it.
+func (r *HashRingReconciler) announceStep(ring *v1alpha1.HashRing, out outcome) {
+	if text := stepText(out); text != "" {
+		r.Recorder.Eventf(ring, nil, corev1.EventTypeNormal, string(out.decision.Step), "Publish", "%s", text)
+	}
+}
+
+func stepText(out outcome) string {
+	d := out.decision
+	if out.failure != nil || d.Publication == nil {
+		return ""
+	}
+	stable, candidate := d.Publication.File.Stable, d.Publication.File.Candidate
+	switch d.Step {
+	case plan.StepPropose:
+		return fmt.Sprintf("revision %d is published in slot %s as the candidate beside revision %d", candidate.Revision, candidate.Slot, stable.Revision)
+	case plan.StepWithdraw:
+		return fmt.Sprintf("the candidate is withdrawn, and slot %s is empty: revision %d answers all keys", d.Publication.Empty, stable.Revision)
+	case plan.StepPromote:
+		return fmt.Sprintf("revision %d, which was the candidate, answers all keys from slot %s", stable.Revision, stable.Slot)
+	case plan.StepEmpty:
+		return fmt.Sprintf("the ring before revision %d is taken out of slot %s", stable.Revision, d.Publication.Empty)
+	default:
+		return ""
+	}
+}
+
 // note returns the text of an event; that of a publication says what it moved.
 func note(c metav1.Condition, status v1alpha1.HashRingStatus) string {
 	if c.Reason == string(v1alpha1.ReasonRingPublished) && status.Active != nil && status.Active.Movement != "" {
@@ -96,7 +128,7 @@ func (r *HashRingReconciler) announceRestored(ring *v1alpha1.HashRing, out outco
 	if out.failure != nil || !out.decision.Restores {
 		return
 	}
-	if record := out.decision.Record; record != nil {
+	for _, record := range out.decision.Records {
 		related := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: ring.Namespace, Name: record.Name}
 		r.Recorder.Eventf(ring, related, corev1.EventTypeNormal, "Restored", "Restore",
 			"restored ControllerRevision %s, which was missing or had been edited", record.Name)

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -44,7 +45,7 @@ type Options struct {
 func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options) error {
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named("hashring").
-		For(&v1alpha1.HashRing{}, builder.WithPredicates(predicate.Or(unseen(), released()))).
+		For(&v1alpha1.HashRing{}, builder.WithPredicates(predicate.Or(unseen(), released(), relocked()))).
 		// By label and not by owner, so that what is left of an earlier HashRing of the same name is noticed when it goes.
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
 		Watches(&appsv1.ControllerRevision{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
@@ -107,6 +108,15 @@ func released() predicate.Predicate {
 			return e.ObjectOld.GetAnnotations()[v1alpha1.AnnotationRelease] != e.ObjectNew.GetAnnotations()[v1alpha1.AnnotationRelease]
 		},
 	}
+}
+
+// relocked lets an update pass when a RingMigration wants something else published.
+func relocked() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.HashRing)
+		after, both := e.ObjectNew.(*v1alpha1.HashRing)
+		return ok && both && !equality.Semantic.DeepEqual(before.Status.Migration, after.Status.Migration)
+	}}
 }
 
 // relabelled lets an update of a pod pass when its labels or annotations have changed.

@@ -103,7 +103,7 @@ func lasting(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
 		s.Hold = &v1alpha1.Hold{Reason: s.Hold.Reason}
 	}
 	if s.Candidate != nil {
-		s.Candidate = &v1alpha1.CandidateRing{Reason: s.Candidate.Reason}
+		s.Candidate = &v1alpha1.CandidateRing{Reason: s.Candidate.Reason, Slot: s.Candidate.Slot}
 	}
 	if s.Backends != nil {
 		counts := *s.Backends

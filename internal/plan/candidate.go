@@ -9,16 +9,23 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Candidate is a ring that was built and waits.
 type Candidate struct {
 	Ring   *Ring
 	Reason v1alpha1.ConditionReason
-	// Revision is the number that it would have.
+	// Declared is as in [Desired].
+	Declared []string
+	// Revision is the number that it would have, or has.
 	Revision int64
 	// Moved is how many positions of the key space it gives another owner.
 	Moved uint64
+	// Slot is where it is published, WeightLost the part of the published ring's weight that readers pass over meanwhile, in percent;
+	// both "" where it is not.
+	Slot       routing.Slot
+	WeightLost string
 }
 
 // underPublished returns config with the algorithm of the published ring, and the views that are left of that.
@@ -59,7 +66,7 @@ func (c *chooser) withinBudget(desired *Desired) (*Desired, error) {
 		}
 	}
 	if limited && worst*million > uint64(limit)*ring.KeySpace {
-		c.decision.Candidate = &Candidate{Ring: desired.Ring, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
+		c.decision.Candidate = &Candidate{Ring: desired.Ring, Declared: desired.Declared, Reason: v1alpha1.ReasonMovementBudget, Moved: moved}
 		if c.decision.Hold == nil { // A loss is what somebody has to look at first.
 			c.decision.Hold = &Hold{
 				Reason: v1alpha1.ReasonMovementBudget, Blocks: true,
@@ -96,7 +103,7 @@ func (c *chooser) proposeAlgorithm(active *Desired, backends []ring.Backend) err
 		hold.Message = fmt.Sprintf("beside the change of algorithm, the change of backends or features would move more of the key space than spec.membership.maxMovement %s: both are the candidate",
 			c.ring.Spec.Membership.MaxMovement)
 	}
-	c.decision.Candidate = &Candidate{Ring: proposed.Ring, Reason: v1alpha1.ReasonAlgorithmChanged, Moved: moved}
+	c.decision.Candidate = &Candidate{Ring: proposed.Ring, Declared: proposed.Declared, Reason: v1alpha1.ReasonAlgorithmChanged, Moved: moved}
 	return nil
 }
 

@@ -259,7 +259,7 @@ func TestPinned(t *testing.T) {
 	c.after(minute)
 	c.wantNumbers(4, 4)
 	c.wantRecords("edge-1", "edge-2", "edge-3", "edge-4") // The pinned one stays beside the two of the limit.
-	if got := c.after(minute); len(got.Writes) != 0 || got.Record != nil || len(got.Outdated) != 0 {
+	if got := c.after(minute); len(got.Writes) != 0 || len(got.Records) != 0 || len(got.Outdated) != 0 {
 		t.Errorf("another look writes %v, deletes %v", names(got.Writes), got.Outdated)
 	}
 

@@ -44,24 +44,37 @@ type chooser struct {
 	composer *composer
 	roster   roster
 	base     *baseRing
-	// last is the routing file that is published.
+	// last is the routing file that is published, slot that of its ring, and pair its candidate; nil where there is none.
 	last routing.File
+	slot routing.Slot
+	pair *pair
+	// wanted is who is on the ring that spec asks for, where what is published is frozen; nil where spec asks for none.
+	wanted *membership
 }
 
 // choose returns the ring that is to be published, and writes down in d why it is that one. It is nil where nothing is to be
 // published or kept up to date: then there is a refusal.
 func choose(d *Decision, r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) *Desired {
-	c := &chooser{ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published), last: lastRouting(seen)}
+	c := &chooser{
+		ring: r, builder: b, seen: seen, now: now, decision: d, base: readBase(seen.Published),
+		last: lastRouting(seen), slot: lastSlot(r.Status, seen), pair: lastPair(r.Status, seen),
+	}
 	if c.base.exists() && c.base.config.Identity != identities[r.Spec.Identity] {
 		// A HashRing of this name was deleted and made again. The same backends have other names there: nothing can be compared.
-		c.base, c.seen.Published = nil, nil
+		c.base, c.seen.Published, c.pair = nil, nil, nil
 	}
 	c.roster = takeRoster(r.Spec, seen.Sources)
 	d.Problems = c.roster.problems
+	if c.frozen() {
+		return c.freeze()
+	}
 	desired, err := c.choose()
 	if err != nil {
 		d.Refusal = asRefusal(err)
-		return c.lastGood()
+		desired = c.lastGood()
+	}
+	if desired != nil {
+		desired.Slot = c.slot
 	}
 	return desired
 }

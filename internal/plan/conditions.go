@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -81,11 +82,30 @@ func (c conditionSetter) setCauses(d Decision, decided bool) {
 	default:
 		c.set(v1alpha1.ConditionHeld, metav1.ConditionFalse, v1alpha1.ReasonNotHeld, free)
 	}
-	if d.Candidate != nil {
-		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, d.Candidate.Reason, candidateOf(d.Candidate))
-	} else {
+	c.setMigrationRequired(d)
+}
+
+func (c conditionSetter) setMigrationRequired(d Decision) {
+	switch f := d.Frozen; {
+	case f != nil && len(f.Waits) > 0:
+		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, v1alpha1.ReasonMigrationInProgress,
+			holderOf(f)+"; until that is over, this waits: "+strings.Join(f.Waits, ", "))
+	case d.Candidate != nil:
+		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionTrue, d.Candidate.Reason, candidateOf(d))
+	case f != nil && f.Paired && d.Refusal == nil:
+		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate,
+			holderOf(f)+"; spec asks for the published ring again, and its candidate is to be taken back")
+	default:
 		c.set(v1alpha1.ConditionMigrationRequired, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate, "nothing waits")
 	}
+}
+
+// holderOf says who has frozen the ring.
+func holderOf(f *Frozen) string {
+	if f.Holder == "" {
+		return "a candidate is published, and no RingMigration has the ring"
+	}
+	return "RingMigration " + f.Holder + " has the ring"
 }
 
 // The messages of conditions that say that nothing is known, or nothing the matter.
@@ -118,14 +138,19 @@ func problemsOf(problems []Problem) string {
 	return text
 }
 
-func candidateOf(c *Candidate) string {
+func candidateOf(d Decision) string {
+	c := d.Candidate
+	if c.Slot != "" && d.Frozen != nil {
+		return fmt.Sprintf("%s: revision %d (%s, %d points) is its candidate in slot %s, and gives %s of the key space another owner",
+			holderOf(d.Frozen), c.Revision, c.Ring.Algorithm().Version, c.Ring.PointCount(), c.Slot, percentOf(c.Moved))
+	}
 	return fmt.Sprintf("the ring that spec asks for (%s, %d points) would give %s of the key space another owner than the published one: it is status.candidate, and changePolicy Immediate would publish it",
 		c.Ring.Algorithm().Version, c.Ring.PointCount(), percentOf(c.Moved))
 }
 
 // publishedAs says what is published.
 func publishedAs(d Decision) string {
-	return fmt.Sprintf("revision %d is published in slot a", d.Publication.Revision)
+	return fmt.Sprintf("revision %d is published in slot %s", d.Publication.Revision, d.Publication.File.Stable.Slot)
 }
 
 // conditions is what the conditions say together.
@@ -165,7 +190,7 @@ func verdict(last v1alpha1.HashRingStatus, d Decision, failure error) conditions
 	case d.Hold != nil && d.Hold.Reason == v1alpha1.ReasonPinned:
 		v.reason, v.message = v1alpha1.ReasonPinned, d.Hold.Message+fmt.Sprintf("; it is revision %d now", d.Publication.Revision)
 	case d.Candidate != nil:
-		v.reason, v.message = v1alpha1.ReasonCandidateWaiting, candidateOf(d.Candidate)
+		v.reason, v.message = v1alpha1.ReasonCandidateWaiting, candidateOf(d)
 	}
 	return v
 }

@@ -23,8 +23,10 @@ type Decision struct {
 	Problems []Problem
 	// Hold is what keeps the ring from following spec or its sources; nil where nothing does.
 	Hold *Hold
-	// Candidate is the ring that waits; nil where none does.
+	// Candidate is the ring that waits, or that a RingMigration goes to; nil where there is none, or it is not wanted any more.
 	Candidate *Candidate
+	// Frozen says that what is published stays as it is for a RingMigration; nil where it follows spec.
+	Frozen *Frozen
 	// Members says who waits to join or leave; nil where that is not known.
 	Members *Members
 	// Moved is how many positions of the key space have another owner than on the ring that was published last; nil where
@@ -39,14 +41,19 @@ type Decision struct {
 	// Writes are the ConfigMaps of Publication that the cluster does not hold as they shall be, in order. With Wait those that nobody
 	// has.
 	Writes []ConfigMap
-	// Record is to be written before Writes; nil where it is there as it shall be, and with Wait.
-	Record *Record
+	// Step is what Writes are in a migration; "" where they are none of it.
+	Step Step
+	// LiveLock says that the lock in the status has to be read from the API server before Writes, and after what they replace was seen:
+	// a lock in a cache that is behind must not raise a share that was lowered since.
+	LiveLock bool
+	// Records are to be written before Writes; there are none with Wait.
+	Records []Record
 	// Deletes are the names of ConfigMaps of ours that an earlier spec asked for. There are none before the cluster holds all
 	// of Publication, so that the routing file that is there does not name them.
 	Deletes []string
 	// Outdated are records to be deleted after Writes.
 	Outdated []Recorded
-	// Restores says that Record and Writes only bring back what was published before and has been edited or deleted since.
+	// Restores says that Records and Writes only bring back what was published before and has been edited or deleted since.
 	Restores bool
 	// LastGoodIntact says that the ring in status.active is in the cluster as it was published.
 	LastGoodIntact bool
@@ -69,7 +76,7 @@ func decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 		d.Candidate = nil // There is nothing that it could follow.
 		return d
 	}
-	if d.Candidate != nil {
+	if d.Candidate != nil && d.Candidate.Slot == "" {
 		d.Candidate.Revision = nextRevision(r.Status, desired.Ring.Digest(), seen) + 1
 	}
 	err := conflict(r, seen)
@@ -77,7 +84,7 @@ func decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 		d.Publication, err = publication(r, desired, seen)
 	}
 	if err == nil {
-		d.Record, err = record(r, d.Publication, desired, seen)
+		d.Records, err = records(r, d.Publication, desired, seen)
 	}
 	if err != nil {
 		d.Refusal = asRefusal(err)
@@ -85,6 +92,9 @@ func decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 		return d
 	}
 	d.Desired = desired
+	if c := desired.Candidate; c != nil && d.Candidate != nil && d.Candidate.Slot != "" {
+		d.Candidate.Revision = c.Revision
+	}
 	if d.Hold != nil && d.Hold.Token != "" { // Backends that join make another revision of what is held.
 		d.Hold.Token = lossToken(d.Hold.Backends, d.Publication.Revision)
 	}
@@ -94,24 +104,23 @@ func decide(r *v1alpha1.HashRing, b Builder, seen Observation, now time.Time) De
 
 // carryOut decides what is written and deleted for the desired ring.
 func (d *Decision) carryOut(r *v1alpha1.HashRing, seen Observation, now time.Time) {
-	for _, cm := range d.Publication.ConfigMaps {
-		if !seen.find(cm.Name).matches(cm) {
-			d.Writes = append(d.Writes, cm)
-		}
-	}
+	d.Writes = d.inOrder(r, seen)
+	d.Step = d.step(r, seen)
+	d.LiveLock = d.Step != "" || r.Status.Migration != nil && lastRouting(seen).Generation == 0
 	old := published(r.Status, d.Publication, d.Desired)
-	d.Restores = old && r.Status.ObservedGeneration == r.Generation // Else it can be chunks that are new.
-	d.Outdated = outdated(r, d.Publication.Revision, seen, writesSlot(r, d.Writes))
+	d.Restores = old && r.Status.ObservedGeneration == r.Generation && d.Step == "" // Else it can be chunks that are new.
+	d.Outdated = outdated(r, d.Publication.Revision, seen, writesSlot(r, d.Writes, d.Desired.slot()))
 	switch {
 	case len(d.Writes) == 0:
-		d.Deletes = leftovers(d.Publication, seen)
+		d.Deletes = d.leftovers(r, seen)
+	case d.Step != "": // A share that is lowered must be so at once. The others are few.
 	case !old && d.LastGoodIntact:
 		d.Wait = max(wait(r, r.Status.Active.PublishedAt.Time, now), wait(r, seen.PublishedAt, now))
 	case !old && unedited(r, seen): // The status is behind, or what is seen is. It is newer, or will be, and as it was published.
 		d.Wait = wait(r, seen.PublishedAt, now)
 	}
 	if d.Wait > 0 {
-		d.Record, d.Outdated = nil, nil
+		d.Records, d.Outdated = nil, nil
 		// Pods that mount what is missing cannot start, and nothing of the last good ring is.
 		d.Writes = slices.DeleteFunc(d.Writes, func(cm ConfigMap) bool { return seen.find(cm.Name).Holder != Nobody })
 	}
@@ -133,11 +142,11 @@ func activeChunks(r *v1alpha1.HashRing) []string {
 	return names
 }
 
-// leftovers returns the names of what is ours and no part of p.
-func leftovers(p *Publication, seen Observation) []string {
+// leftovers returns the names of what is ours and no part of the publication.
+func (d *Decision) leftovers(r *v1alpha1.HashRing, seen Observation) []string {
 	var names []string
 	for _, o := range seen.Chunks {
-		wanted := slices.ContainsFunc(p.ConfigMaps, func(cm ConfigMap) bool { return cm.Name == o.Name })
+		wanted := slices.ContainsFunc(d.Publication.ConfigMaps, func(cm ConfigMap) bool { return cm.Name == o.Name }) || d.keeps(r, o)
 		if o.Holder == Ours && !wanted {
 			names = append(names, o.Name)
 		}
@@ -196,16 +205,22 @@ func lastGoodIntact(r *v1alpha1.HashRing, seen Observation) bool {
 		return false
 	}
 	for _, name := range activeChunks(r) {
-		if o := seen.find(name); o.Holder != Ours || !o.intact() || o.Annotations[v1alpha1.AnnotationDigest] != s.Active.Digest {
+		if o := seen.find(name); !o.holdsRing() || o.Annotations[v1alpha1.AnnotationDigest] != s.Active.Digest {
 			return false
 		}
 	}
-	return true
+	return candidateIntact(r, seen)
+}
+
+// candidateIntact says that the candidate that the routing file names, if it does, is in its slot.
+func candidateIntact(r *v1alpha1.HashRing, seen Observation) bool {
+	candidate := lastRouting(seen).Candidate
+	return candidate == nil || holds(r.Name, *candidate, seen)
 }
 
 // unedited says that nobody has edited or deleted what is published, whatever the status knows of it.
 func unedited(r *v1alpha1.HashRing, seen Observation) bool {
-	return r.Status.Active != nil && !slices.ContainsFunc(append(activeChunks(r), RoutingName(r.Name)), func(name string) bool {
+	return r.Status.Active != nil && candidateIntact(r, seen) && !slices.ContainsFunc(append(activeChunks(r), RoutingName(r.Name)), func(name string) bool {
 		o := seen.find(name)
 		return o.Holder != Ours || !o.intact()
 	})

@@ -38,10 +38,10 @@ func TestNoLongerDeclared(t *testing.T) {
 	c.step()
 	active := c.ring.Status.Active
 	c.edit(func(s *v1alpha1.HashRingSpec) { s.Backends = nil })
-	if d := c.after(minute); d.Record == nil || d.Record.Declared != nil || len(d.Writes) != 0 {
-		t.Errorf("record %+v, writes %v", d.Record, names(d.Writes))
+	if d := c.after(minute); len(d.Records) == 0 || d.Records[0].Declared != nil || len(d.Writes) != 0 {
+		t.Errorf("record %+v, writes %v", d.Records, names(d.Writes))
 	}
-	if d := c.after(minute); d.Record != nil {
+	if d := c.after(minute); len(d.Records) != 0 {
 		t.Error("the record is written once more")
 	}
 	c.see(gone(pods(10), 1))
@@ -73,8 +73,8 @@ func TestHeldStaysDeclared(t *testing.T) {
 	active := c.ring.Status.Active
 	c.edit(func(s *v1alpha1.HashRingSpec) { s.Backends = s.Backends[6:] })
 	for range 3 {
-		if d := c.after(time.Hour); d.Record != nil {
-			t.Errorf("another record: %v", d.Record.Declared)
+		if d := c.after(time.Hour); len(d.Records) != 0 {
+			t.Errorf("another record: %v", d.Records[0].Declared)
 		}
 		c.wantSame(active)
 		if down := c.file().Down; down != nil {
@@ -88,8 +88,8 @@ func TestRecordOfBefore(t *testing.T) {
 	c := newCluster(t, spec(3))
 	c.step()
 	c.seen.History[0].ContentDigest = ring.Digest(c.recipes["edge-1"])
-	if d := c.step(); d.Record != nil {
-		t.Errorf("record %+v", d.Record)
+	if d := c.step(); len(d.Records) != 0 {
+		t.Errorf("record %+v", d.Records)
 	}
 }
 
@@ -117,10 +117,10 @@ func TestRecordSize(t *testing.T) {
 			c.want(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSnapshotTooLarge, row.want)
 			continue
 		}
-		if d.Record == nil {
+		if len(d.Records) == 0 {
 			t.Fatal(c.message())
 		}
-		text, err := json.Marshal(map[string]any{"digest": d.Record.Digest, "recipe": d.Record.Recipe, "declared": d.Record.Declared})
+		text, err := json.Marshal(map[string]any{"digest": d.Records[0].Digest, "recipe": d.Records[0].Recipe, "declared": d.Records[0].Declared})
 		if err != nil || len(text) > plan.MaxRecordBytes || len(text) < plan.MaxRecordBytes*95/100 {
 			t.Errorf("the record has %d bytes of %d, which tells nothing: %v", len(text), plan.MaxRecordBytes, err)
 		}

@@ -102,9 +102,9 @@ func RecordName(ringName string, revision int64) string {
 }
 
 // newRecord returns the record of a ring that is to be published.
-func newRecord(ringName string, revision int64, d *Desired) Record {
+func newRecord(ringName string, revision int64, r *Ring, declared []string) Record {
 	return Record{
-		Name: RecordName(ringName, revision), Revision: revision, Digest: d.Ring.Digest(), Recipe: d.Ring.Recipe(), Declared: d.Declared,
+		Name: RecordName(ringName, revision), Revision: revision, Digest: r.Digest(), Recipe: r.Recipe(), Declared: declared,
 	}
 }
 
@@ -133,13 +133,14 @@ func PinnedRecord(spec v1alpha1.HashRingSpec, seen Observation) *Recorded {
 
 // Source is where a ring that was published can be found again.
 type Source struct {
-	// Record is nil for slot a.
+	// Record is nil for Slot, which is "" for a record.
 	Record *Recorded
+	Slot   routing.Slot
 	// Digest is that of the snapshot that was published.
 	Digest string
 }
 
-// Sources returns where the ring that was published last can be found, the best first: its record, slot a, and behind them
+// Sources returns where the ring that was published last can be found, the best first: its record, its slot, and behind them
 // the records of the rings before, the newest first, because from the ring before the same spec gives the same ring again.
 func Sources(s v1alpha1.HashRingStatus, seen Observation) []Source {
 	revision, digest := lastPublished(s, seen)
@@ -157,41 +158,49 @@ func Sources(s v1alpha1.HashRingStatus, seen Observation) []Source {
 			before = append(before, source)
 		}
 	}
-	if seen.SlotA.intact() && seen.SlotA.Annotations[v1alpha1.AnnotationDigest] == digest {
-		same = append(same, Source{Digest: digest})
+	slot := lastSlot(s, seen)
+	if o := seen.slot(slot); o.intact() && o.Annotations[v1alpha1.AnnotationDigest] == digest {
+		same = append(same, Source{Slot: slot, Digest: digest})
 	}
 	return append(same, before...)
 }
 
-// record returns the record of p where it is not in the cluster as it shall be, otherwise nil.
-func record(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) (*Record, error) {
-	want := newRecord(r.Name, p.Revision, d)
-	for _, o := range seen.History {
-		if o.Name != want.Name {
-			continue
+// records returns the records of what is to be published that are not in the cluster as they shall be.
+func records(r *v1alpha1.HashRing, p *Publication, d *Desired, seen Observation) ([]Record, error) {
+	wanted := []Record{newRecord(r.Name, p.Revision, d.Ring, d.Declared)}
+	if c := d.Candidate; c != nil {
+		wanted = append(wanted, newRecord(r.Name, c.Revision, c.Ring, c.Declared))
+	}
+	var missing []Record
+	for _, want := range wanted {
+		found := false
+		for _, o := range seen.History {
+			if o.Name == want.Name && o.Holder == Foreign {
+				return nil, Taken("ControllerRevision", r.Namespace, o.Name)
+			}
+			found = found || o.Name == want.Name && o.matches(want)
 		}
-		if o.Holder == Foreign {
-			return nil, Taken("ControllerRevision", r.Namespace, o.Name)
-		}
-		if o.matches(want) {
-			return nil, nil
+		if !found {
+			missing = append(missing, want)
 		}
 	}
-	return &want, nil
+	return missing, nil
 }
 
 // outdated returns the records to delete once revision is published: all but those of the newest revisions, as many as
-// spec.historyLimit says beside the published one, the one that was published before, which a restart may need, and the pinned one.
+// spec.historyLimit says beside the published one, the one that was published before, which a restart may need, the pinned one, and
+// that of a candidate.
 //
 // Those of a higher number were never published, or caches are behind and one is published already: they go only where the slot is
 // written, which fails in the latter case.
 func outdated(r *v1alpha1.HashRing, revision int64, seen Observation, writesSlot bool) []Recorded {
 	before, _ := lastPublished(r.Status, seen)
-	room := historyLimit(r.Spec)
+	room, wanted := historyLimit(r.Spec), Wanted(r, seen)
 	var list []Recorded
 	for _, o := range slices.Backward(seen.History) {
 		switch {
 		case o.Holder != Ours || o.Revision == revision || o.Revision == before:
+		case slices.Contains(wanted, o.FileDigest):
 		case r.Spec.PinnedRevision != nil && o.Revision == *r.Spec.PinnedRevision:
 		case room > 0 && o.Revision < min(before, revision):
 		case o.Revision > revision && !writesSlot:
@@ -207,6 +216,6 @@ func outdated(r *v1alpha1.HashRing, revision int64, seen Observation, writesSlot
 	return list
 }
 
-func writesSlot(r *v1alpha1.HashRing, writes []ConfigMap) bool {
-	return slices.ContainsFunc(writes, func(cm ConfigMap) bool { return cm.Name == SlotName(r.Name, routing.SlotA) })
+func writesSlot(r *v1alpha1.HashRing, writes []ConfigMap, slot routing.Slot) bool {
+	return slices.ContainsFunc(writes, func(cm ConfigMap) bool { return cm.Name == SlotName(r.Name, slot) })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 const minute = time.Minute
@@ -38,11 +39,17 @@ func (c *cluster) deleteRecord(name string) {
 
 // found finds the ring that was published last, as the operator does.
 func (c *cluster) found() *plan.Published {
-	for _, source := range plan.Sources(c.ring.Status, c.seen) {
+	return c.first(plan.Sources(c.ring.Status, c.seen))
+}
+
+// first returns the ring in the first source that has it.
+func (c *cluster) first(sources []plan.Source) *plan.Published {
+	for _, source := range sources {
 		if source.Record != nil {
 			return &plan.Published{Recipe: c.recipes[source.Record.Name], Digest: source.Digest, Declared: c.declared[source.Record.Name]}
 		}
-		if r, err := ring.Open(c.slot); err == nil { // Else it is the first of several chunks.
+		snapshot := map[routing.Slot][]byte{routing.SlotA: c.slot, routing.SlotB: c.other}[source.Slot]
+		if r, err := ring.Open(snapshot); err == nil { // Else it is the first of several chunks.
 			return &plan.Published{Recipe: r.Recipe(), Digest: source.Digest}
 		}
 	}
@@ -52,6 +59,12 @@ func (c *cluster) found() *plan.Published {
 // look brings what depends on the other things that are seen up to date.
 func (c *cluster) look() {
 	c.seen.Published, c.seen.Pinned = c.found(), nil
+	c.seen.Kept = map[string]*plan.Published{}
+	for _, digest := range plan.Wanted(c.ring, c.seen) {
+		if kept := c.first(plan.KeptSources(digest, c.seen)); kept != nil {
+			c.seen.Kept[digest] = kept
+		}
+	}
 	if record := plan.PinnedRecord(c.ring.Spec, c.seen); record != nil {
 		c.seen.Pinned = &plan.Published{Recipe: c.recipes[record.Name], Digest: record.FileDigest, Declared: c.declared[record.Name]}
 	}
@@ -156,10 +169,10 @@ func TestRecordsBeforeItPublishes(t *testing.T) {
 	for _, s := range []v1alpha1.HashRingSpec{spec(3), trimmed(20, 1)} {
 		c := newCluster(t, s)
 		d := c.step()
-		if d.Record == nil || d.Record.Name != "edge-1" || d.Record.Digest != d.Desired.Ring.Digest() {
-			t.Fatalf("record %+v", d.Record)
+		if len(d.Records) == 0 || d.Records[0].Name != "edge-1" || d.Records[0].Digest != d.Desired.Ring.Digest() {
+			t.Fatalf("record %+v", d.Records)
 		}
-		r, err := ring.Open(d.Record.Recipe)
+		r, err := ring.Open(d.Records[0].Recipe)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +180,8 @@ func TestRecordsBeforeItPublishes(t *testing.T) {
 		if err != nil || !bytes.Equal(again.Snapshot(), c.slot) {
 			t.Errorf("the record does not give the published bytes: %v", err)
 		}
-		if d := c.step(); d.Record != nil || len(d.Outdated) != 0 {
-			t.Errorf("a second step writes %+v and deletes %v", d.Record, d.Outdated)
+		if d := c.step(); len(d.Records) != 0 || len(d.Outdated) != 0 {
+			t.Errorf("a second step writes %+v and deletes %v", d.Records, d.Outdated)
 		}
 	}
 }
@@ -211,8 +224,8 @@ func TestChangeOfVersion(t *testing.T) {
 func TestRecordOfSomebodyElse(t *testing.T) {
 	c := newCluster(t, spec(3))
 	c.seen.History = []plan.Recorded{{Revision: 1, Object: plan.Object{Name: "edge-1", Holder: plan.Foreign}}}
-	if d := c.step(); len(d.Writes) != 0 || d.Record != nil || len(d.Outdated) != 0 {
-		t.Errorf("writes %v, %v, deletes %v", names(d.Writes), d.Record, d.Outdated)
+	if d := c.step(); len(d.Writes) != 0 || len(d.Records) != 0 || len(d.Outdated) != 0 {
+		t.Errorf("writes %v, %v, deletes %v", names(d.Writes), d.Records, d.Outdated)
 	}
 	c.wantConditions("Ready=False/NameConflict", "Published=False/NameConflict", "Stalled=True/NameConflict")
 	if !strings.Contains(c.message(), "ControllerRevision cdn/edge-1 exists") {
@@ -231,8 +244,8 @@ func TestRecordThatWasReplaced(t *testing.T) {
 			c := newCluster(t, spec(3))
 			c.step()
 			damage(&c.seen.History[0])
-			if d := c.step(); d.Record == nil || d.Record.Name != "edge-1" || !d.Restores || len(d.Writes) != 0 {
-				t.Errorf("record %+v, restores %v, writes %v", d.Record, d.Restores, names(d.Writes))
+			if d := c.step(); len(d.Records) == 0 || d.Records[0].Name != "edge-1" || !d.Restores || len(d.Writes) != 0 {
+				t.Errorf("record %+v, restores %v, writes %v", d.Records, d.Restores, names(d.Writes))
 			}
 		})
 	}
@@ -273,8 +286,8 @@ func TestWaitingRecordsNothing(t *testing.T) {
 	c := newCluster(t, spec(3))
 	c.step()
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s = spec(4) })
-	if d := c.step(); d.Wait == 0 || d.Record != nil || len(d.Outdated) != 0 {
-		t.Errorf("wait %v, record %+v, deletes %v", d.Wait, d.Record, d.Outdated)
+	if d := c.step(); d.Wait == 0 || len(d.Records) != 0 || len(d.Outdated) != 0 {
+		t.Errorf("wait %v, record %+v, deletes %v", d.Wait, d.Records, d.Outdated)
 	}
 	c.wantRecords("edge-1")
 }

@@ -45,7 +45,7 @@ func TestMinIntervalBehindCache(t *testing.T) {
 		}
 		seen.PublishedAt = at
 		d := look(time.Second)
-		if want := minute - time.Second; d.Wait != want || len(d.Writes) > 0 || d.Record != nil {
+		if want := minute - time.Second; d.Wait != want || len(d.Writes) > 0 || len(d.Records) != 0 {
 			t.Errorf("%s seen: it waits for %s and writes %v, want %s and nothing", name, d.Wait, names(d.Writes), want)
 		}
 		if d := look(minute); d.Wait != 0 {

@@ -13,6 +13,9 @@ import (
 func publication(r *v1alpha1.HashRing, d *Desired, seen Observation) (*Publication, error) {
 	ref := Ref{Namespace: r.Namespace, Name: r.Name, UID: r.UID}
 	revision := nextRevision(r.Status, d.Ring.Digest(), seen)
+	if c := d.Candidate; c != nil {
+		c.Revision = candidateRevision(r.Status, revision, c.Ring.Digest(), seen)
+	}
 	last := lastRoutingNumbers(r.Status, seen)
 	if last.Generation == 0 {
 		return Render(ref, d, Numbers{revision, 1, seen.LeaderEpoch})
@@ -38,7 +41,11 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, seen Observation) in
 	if last > 0 && lastDigest == digest {
 		return last
 	}
-	next := last + 1
+	return freeRevision(last+1, digest, seen)
+}
+
+// freeRevision returns the first number from next on that is not taken by the record of another ring.
+func freeRevision(next int64, digest string, seen Observation) int64 {
 	for _, o := range seen.History { // They ascend.
 		if o.Holder == Ours && o.Revision == next && o.FileDigest != digest {
 			next++
@@ -47,16 +54,33 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, seen Observation) in
 	return next
 }
 
+// candidateRevision returns the number of the candidate beside the ring of a revision: the one that it was published or recorded under,
+// or the next one. It is above that of the ring even where the same was published long before: numbers never go back.
+func candidateRevision(s v1alpha1.HashRingStatus, stable int64, digest string, seen Observation) int64 {
+	if p := lastPair(s, seen); p != nil && p.candidate.Digest == digest && p.candidate.Revision > stable {
+		return p.candidate.Revision
+	}
+	for _, o := range seen.History {
+		if o.Holder == Ours && o.FileDigest == digest && o.Revision > stable {
+			return o.Revision
+		}
+	}
+	return freeRevision(stable+1, digest, seen)
+}
+
 // lastPublished returns the revision that was published last and the digest of its snapshot; 0 and "" where there was none.
 //
 // The status knows. What is published is believed where it is newer, because a status was lost, was not written before a
 // crash, or is still behind in the cache; and only where it was not edited. The first chunk of the slot speaks for all: it is
-// the first to be written. Where neither is left, the newest record tells.
+// the first to be written. Where the slot was lost, the routing file tells; where neither is left, the newest record.
 func lastPublished(s v1alpha1.HashRingStatus, seen Observation) (int64, string) {
-	slot := seen.SlotA
+	slot := seen.slot(lastSlot(s, seen))
 	last, digest := number(slot.Annotations, v1alpha1.AnnotationRevision), slot.Annotations[v1alpha1.AnnotationDigest]
 	if !slot.intact() {
 		last = 0 // Edited.
+	}
+	if file := lastRouting(seen); file.Stable.Revision > last {
+		last, digest = file.Stable.Revision, file.Stable.Digest
 	}
 	if a := s.Active; a != nil && (a.Revision >= last || a.Digest == digest) {
 		return a.Revision, a.Digest

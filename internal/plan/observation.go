@@ -26,7 +26,7 @@ type Object struct {
 	Holder Holder
 	// ContentDigest is the digest of the payload that is there, not what an annotation says of it.
 	ContentDigest string
-	// FileDigest is the digest of the file that is there, of routing.json or of the first chunk of slot a; "" for the others.
+	// FileDigest is the digest of the file that is there, of routing.json or of the first chunk of a slot; "" for the others.
 	FileDigest  string
 	Annotations map[string]string
 	// Text is the file where that is routing.json, otherwise "".
@@ -63,6 +63,8 @@ type Observation struct {
 	History []Recorded
 	// Published is the ring that was published last, as [Sources] finds it; nil where there is none.
 	Published *Published
+	// Kept are the rings of the digests in [Wanted], as [KeptSources] finds them; one that is not kept is not in it.
+	Kept map[string]*Published
 	// Pinned is the ring of [PinnedRecord]; nil where there is none.
 	Pinned *Published
 	// LeaderEpoch is that of this operator; 0 where nobody elects a leader.

@@ -44,8 +44,10 @@ type Publication struct {
 	File          routing.File
 	RoutingDigest string
 	// ConfigMaps are in the order in which they are written: routing comes last, so that it never names a snapshot that is
-	// not there.
+	// not there. What is taken out of a slot goes after it all the same: see Empty.
 	ConfigMaps []ConfigMap
+	// Empty is the slot that holds no ring; "" where both do.
+	Empty routing.Slot
 }
 
 // Ref names the HashRing that something is published for. UID is empty where there is no cluster.
@@ -64,22 +66,25 @@ type Numbers struct {
 // Render returns the ConfigMaps of a ring. All chunks of both slots are always among them: the empty slot holds a marker,
 // and a chunk that is not needed an empty file, so that pods can mount all of them and none has to be optional.
 //
+// The ring is in d.Slot, and its candidate, where there is one, in the other slot.
+//
 // Where routing.json is too large with d.Down and is not without, it is left out: the ring would otherwise stay as it is with
 // addresses out of date. Readers then find out by themselves who does not answer.
 func Render(ref Ref, d *Desired, n Numbers) (*Publication, error) {
-	parts := d.Ring.Chunks()
+	slot := d.slot()
 	file := routing.File{
 		APIVersion:  routing.APIVersion,
 		Ring:        ref.Namespace + "/" + ref.Name,
 		UID:         string(ref.UID),
 		Generation:  n.Generation,
 		LeaderEpoch: n.LeaderEpoch,
-		Stable:      routing.NewReference(routing.SlotA, d.Ring.Digest(), d.Ring.Algorithm().Version.String(), len(parts)),
+		Stable:      referTo(ref, slot, d.Ring, n.Revision),
 		Addresses:   d.Addresses,
 		Down:        d.Down,
 	}
-	if ref.UID != "" { // Without a cluster nobody counts revisions.
-		file.Stable.Revision = n.Revision
+	if c := d.Candidate; c != nil {
+		candidate := referTo(ref, otherSlot(slot), c.Ring, c.Revision)
+		file.Candidate, file.Split = &candidate, c.Split
 	}
 	text, err := file.Encode()
 	if err != nil && len(d.Down) > 0 {
@@ -90,12 +95,13 @@ func Render(ref Ref, d *Desired, n Numbers) (*Publication, error) {
 		return nil, refusef(v1alpha1.ReasonSnapshotTooLarge, "%v", err) // The rest of the file is ours, and valid.
 	}
 	p := &Publication{Numbers: n, File: file, RoutingDigest: ring.Digest(text)}
-	p.add(ref, routing.SlotB, d.Chunks, [][]byte{ring.EmptySlot()}, nil)
-	p.add(ref, routing.SlotA, d.Chunks, parts, map[string]string{
-		v1alpha1.AnnotationDigest:   d.Ring.Digest(),
-		v1alpha1.AnnotationRevision: strconv.FormatInt(n.Revision, 10),
-		v1alpha1.AnnotationEncoding: string(d.Ring.Encoding()),
-	})
+	if c := d.Candidate; c != nil {
+		p.addRing(ref, otherSlot(slot), d.Chunks, c.Ring, c.Revision)
+	} else {
+		p.Empty = otherSlot(slot)
+		p.add(ref, p.Empty, d.Chunks, [][]byte{ring.EmptySlot()}, nil)
+	}
+	p.addRing(ref, slot, d.Chunks, d.Ring, n.Revision)
 	p.ConfigMaps = append(p.ConfigMaps, ConfigMap{
 		Name:        RoutingName(ref.Name),
 		Annotations: map[string]string{v1alpha1.AnnotationGeneration: strconv.FormatInt(n.Generation, 10)},
@@ -105,6 +111,23 @@ func Render(ref Ref, d *Desired, n Numbers) (*Publication, error) {
 		cm.Annotations[v1alpha1.AnnotationContentDigest] = ContentDigest(cm.Data, cm.BinaryData)
 	}
 	return p, nil
+}
+
+// referTo returns how the routing file names a ring.
+func referTo(ref Ref, slot routing.Slot, r *Ring, revision int64) routing.Reference {
+	reference := routing.NewReference(slot, r.Digest(), r.Algorithm().Version.String(), len(r.Chunks()))
+	if ref.UID != "" { // Without a cluster nobody counts revisions.
+		reference.Revision = revision
+	}
+	return reference
+}
+
+func (p *Publication) addRing(ref Ref, slot routing.Slot, count int, r *Ring, revision int64) {
+	p.add(ref, slot, count, r.Chunks(), map[string]string{
+		v1alpha1.AnnotationDigest:   r.Digest(),
+		v1alpha1.AnnotationRevision: strconv.FormatInt(revision, 10),
+		v1alpha1.AnnotationEncoding: string(r.Encoding()),
+	})
 }
 
 // add appends the ConfigMaps of a slot: those with a part of its content, and the others up to count, which are empty.

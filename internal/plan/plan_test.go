@@ -59,8 +59,9 @@ type cluster struct {
 	ring *v1alpha1.HashRing
 	seen plan.Observation
 	now  time.Time
-	// slot is what is in slot a, recipes what is in the records.
+	// slot is what is in slot a, other what is in slot b, recipes what is in the records.
 	slot     []byte
+	other    []byte
 	recipes  map[string][]byte
 	declared map[string][]string
 }
@@ -75,8 +76,8 @@ func newCluster(t *testing.T, s v1alpha1.HashRingSpec) *cluster {
 func (c *cluster) step() plan.Decision {
 	c.look()
 	d := plan.Decide(c.ring, rings, c.seen, c.now)
-	if d.Record != nil {
-		c.writeRecord(*d.Record)
+	for _, record := range d.Records {
+		c.writeRecord(record)
 	}
 	for _, cm := range d.Writes {
 		c.write(cm)
@@ -111,6 +112,10 @@ func (c *cluster) write(cm plan.ConfigMap) {
 	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok {
 		object.FileDigest = ring.Digest(snapshot)
 		c.slot = snapshot
+	}
+	if snapshot, ok := cm.BinaryData[routing.SlotB.FileName()]; ok {
+		object.FileDigest = ring.Digest(snapshot)
+		c.other = snapshot
 	}
 	if file, ok := cm.Data[routing.FileName]; ok {
 		object.FileDigest, object.Text = ring.Digest([]byte(file)), file

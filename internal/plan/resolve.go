@@ -51,7 +51,26 @@ type Desired struct {
 	Warnings []v1alpha1.Warning
 	// Chunks is how many ConfigMaps there are for each slot, needed or not.
 	Chunks int
+	// Slot is where Ring is published; "" is slot a.
+	Slot routing.Slot
+	// Candidate is published in the other slot; nil for none. Then Addresses and Down are about the backends of both.
+	Candidate *Beside
+	// KeepsOther says that the other slot keeps the ring that is in it, although nobody is directed there any more.
+	KeepsOther bool
 }
+
+// Beside is a candidate that is published beside a ring.
+type Beside struct {
+	Ring *Ring
+	// Declared is as in [Desired].
+	Declared []string
+	// Revision is its number, which is above that of the ring.
+	Revision int64
+	// Split says which keys it answers; nil for none.
+	Split *routing.Split
+}
+
+func (d *Desired) slot() routing.Slot { return cmp.Or(d.Slot, routing.SlotA) }
 
 // Build returns the first ring that spec asks for, of the backends that it declares itself. The error is a [Refusal]. The
 // fields that the schema gives defaults to must have them.

@@ -69,8 +69,11 @@ func TestRestoresV3(t *testing.T) {
 func (c *cluster) lose(names ...string) {
 	for _, name := range names {
 		*c.object(name) = plan.Object{Name: name}
-		if name == "edge-a" {
+		switch name {
+		case "edge-a":
 			c.slot = nil
+		case "edge-b":
+			c.other = nil
 		}
 	}
 }
@@ -90,7 +93,7 @@ func TestCrashBetweenWritesOfV3(t *testing.T) {
 		c := prepare()
 		c.look()
 		d := plan.Decide(c.ring, rings, c.seen, c.now)
-		c.writeRecord(*d.Record)
+		c.writeRecord(d.Records[0])
 		for _, cm := range d.Writes[:written] {
 			c.write(cm)
 		}
@@ -120,7 +123,7 @@ func TestSpecChangesAfterACrash(t *testing.T) {
 	c := prepare()
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s.Backends[0].Weight = 30 })
 	c.look()
-	c.writeRecord(*plan.Decide(c.ring, rings, c.seen, c.now).Record)
+	c.writeRecord(plan.Decide(c.ring, rings, c.seen, c.now).Records[0])
 	c.edit(func(s *v1alpha1.HashRingSpec) { *s = prepare().ring.Spec })
 	c.edit(change)
 	c.step()

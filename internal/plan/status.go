@@ -107,7 +107,7 @@ func describeCandidate(d Decision) *v1alpha1.CandidateRing {
 	return &v1alpha1.CandidateRing{
 		Revision: d.Candidate.Revision, Digest: r.Digest(), Algorithm: activeAlgorithm(r.Algorithm()),
 		Movement: percentOf(d.Candidate.Moved), Reason: d.Candidate.Reason, Points: int64(r.PointCount()), Bytes: int64(len(r.Snapshot())),
-		MaxOverAverage: decimal(r.Stats().MaxOverAverage, 3),
+		MaxOverAverage: decimal(r.Stats().MaxOverAverage, 3), Slot: v1alpha1.Slot(d.Candidate.Slot), WeightLost: d.Candidate.WeightLost,
 	}
 }
 
@@ -125,7 +125,7 @@ func describe(s *v1alpha1.HashRingStatus, d Decision, now time.Time) {
 		movement = s.Active.Movement
 	}
 	s.Active = &v1alpha1.ActiveRing{
-		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.SlotA, PublishedAt: publishedAt, Movement: movement,
+		Revision: p.Revision, Digest: r.Digest(), Slot: v1alpha1.Slot(d.Desired.slot()), PublishedAt: publishedAt, Movement: movement,
 		Algorithm: activeAlgorithm(r.Algorithm()),
 	}
 	stats, views := r.Stats(), r.ViewBalances()

@@ -46,8 +46,10 @@ func StripPayload(object any) (any, error) {
 		annotations = map[string]string{}
 	}
 	annotations[seenContent] = plan.ContentDigest(cm.Data, cm.BinaryData)
-	if snapshot, ok := cm.BinaryData[routing.SlotA.FileName()]; ok { // All of it, where there are no further chunks.
-		annotations[seenFile] = ring.Digest(snapshot)
+	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
+		if snapshot, ok := cm.BinaryData[slot.FileName()]; ok { // All of it, where there are no further chunks.
+			annotations[seenFile] = ring.Digest(snapshot)
+		}
 	}
 	if file, ok := cm.Data[routing.FileName]; ok {
 		annotations[seenFile] = ring.Digest([]byte(file))

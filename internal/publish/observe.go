@@ -45,6 +45,9 @@ func (p *Publisher) Observe(ctx context.Context, r *v1alpha1.HashRing) (Seen, er
 		seen.Published, err = p.published(ctx, r, seen.Observation)
 	}
 	if err == nil {
+		seen.Kept, err = p.kept(ctx, r, seen.Observation)
+	}
+	if err == nil {
 		seen.Pinned, err = p.pinned(ctx, r, seen.Observation)
 	}
 	return seen, err
@@ -68,6 +71,19 @@ func (p *Publisher) observeConfigMaps(ctx context.Context, r *v1alpha1.HashRing)
 		}
 	}
 	return seen, nil
+}
+
+// Published says what readers find of r, as far as the cache knows. It asks the API server for nothing.
+func (p *Publisher) Published(ctx context.Context, r *v1alpha1.HashRing) (plan.PublishedState, error) {
+	seen := Seen{}
+	for _, name := range append(plan.Names(r), leftoverNames(r, plan.Names(r))...) {
+		cm, err := p.get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, false)
+		if err != nil {
+			return plan.PublishedState{}, fmt.Errorf("reading ConfigMap %s: %w", name, err)
+		}
+		seen.add(r, describe(r, name, cm))
+	}
+	return plan.StateOf(r.Name, seen.Observation), nil
 }
 
 // leftoverNames returns the names that a spec with more chunks asks for.

@@ -15,7 +15,6 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/ring"
-	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // maxRecipeBytes is how many bytes of recipes are remembered.
@@ -47,13 +46,37 @@ func (r *recipes) remember(uid types.UID, p *plan.Published) {
 	}
 }
 
+// kept returns the rings that are needed beside the one that was published last, by their digests.
+func (p *Publisher) kept(ctx context.Context, r *v1alpha1.HashRing, seen plan.Observation) (map[string]*plan.Published, error) {
+	rings := map[string]*plan.Published{}
+	for _, digest := range plan.Wanted(r, seen) {
+		found, err := p.first(ctx, r, plan.KeptSources(digest, seen))
+		if err != nil {
+			return nil, fmt.Errorf("reading the candidate: %w", err)
+		}
+		if found != nil {
+			rings[digest] = found
+		}
+	}
+	return rings, nil
+}
+
 // published returns the ring that was published last, from the best source that there is. It is read live, as the cache
 // holds no payload. A source that is gone, or holds something else than was seen, is passed over.
 func (p *Publisher) published(ctx context.Context, r *v1alpha1.HashRing, seen plan.Observation) (*plan.Published, error) {
-	for _, source := range plan.Sources(r.Status, seen) {
+	found, err := p.first(ctx, r, plan.Sources(r.Status, seen))
+	if err != nil {
+		return nil, fmt.Errorf("reading the ring before: %w", err)
+	}
+	return found, nil
+}
+
+// first returns the ring in the first source that still has what was seen; nil where none has.
+func (p *Publisher) first(ctx context.Context, r *v1alpha1.HashRing, sources []plan.Source) (*plan.Published, error) {
+	for _, source := range sources {
 		found, err := p.read(ctx, r, source)
 		if err != nil {
-			return nil, fmt.Errorf("reading the ring before: %w", err)
+			return nil, err
 		}
 		if found == nil {
 			continue
@@ -81,7 +104,7 @@ func (p *Publisher) pinned(ctx context.Context, r *v1alpha1.HashRing, seen plan.
 // read returns the ring in a source, nil where it is not there.
 func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.Source) (*plan.Published, error) {
 	if source.Record == nil {
-		return p.readSlot(ctx, r, source.Digest)
+		return p.readSlot(ctx, r, source)
 	}
 	if known := p.recipes.find(source.Record.UID); known != nil {
 		return known, nil
@@ -100,24 +123,24 @@ func (p *Publisher) read(ctx context.Context, r *v1alpha1.HashRing, source plan.
 	return found, nil
 }
 
-// readSlot puts the chunks of slot a together until they are the snapshot that was seen.
-func (p *Publisher) readSlot(ctx context.Context, r *v1alpha1.HashRing, digest string) (*plan.Published, error) {
+// readSlot puts the chunks of a slot together until they are the snapshot that was seen.
+func (p *Publisher) readSlot(ctx context.Context, r *v1alpha1.HashRing, source plan.Source) (*plan.Published, error) {
 	var snapshot []byte
 	for chunk := range v1alpha1.MaxChunks {
 		cm := &corev1.ConfigMap{}
-		key := client.ObjectKey{Namespace: r.Namespace, Name: plan.ChunkName(r.Name, routing.SlotA, chunk)}
+		key := client.ObjectKey{Namespace: r.Namespace, Name: plan.ChunkName(r.Name, source.Slot, chunk)}
 		if err := p.Live.Get(ctx, key, cm); err != nil {
 			return nil, client.IgnoreNotFound(err)
 		}
-		snapshot = append(snapshot, cm.BinaryData[routing.SlotA.ChunkFileName(chunk)]...)
-		if ring.Digest(snapshot) != digest {
+		snapshot = append(snapshot, cm.BinaryData[source.Slot.ChunkFileName(chunk)]...)
+		if ring.Digest(snapshot) != source.Digest {
 			continue
 		}
 		opened, err := plan.OpenSnapshot(snapshot)
 		if err != nil {
 			return nil, nil //nolint:nilerr // Nothing can be built from it again.
 		}
-		return &plan.Published{Recipe: opened.Recipe(), Digest: digest}, nil
+		return &plan.Published{Recipe: opened.Recipe(), Digest: source.Digest}, nil
 	}
 	return nil, nil
 }
