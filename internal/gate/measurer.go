@@ -190,7 +190,7 @@ func (t *task) next(began time.Time) time.Time {
 	}
 	due := began.Add(interval - rand.N(max(interval/10, 1)))
 	if since := t.since(); t.gate.Prometheus != nil && !since.IsZero() {
-		if ready := since.Add(t.gate.patience()).Truncate(time.Second).Add(time.Second); ready.After(began) && ready.Before(due) {
+		if ready := since.Add(t.gate.patience() + time.Second - 1).Truncate(time.Second); ready.After(began) && ready.Before(due) {
 			return ready
 		}
 	}

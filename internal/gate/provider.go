@@ -5,6 +5,7 @@ package gate
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,7 +35,8 @@ const (
 
 // providers are the Prometheus servers that gates ask, of all migrations.
 type providers struct {
-	loopback bool
+	// transport makes what speaks to one address, with the certificates that its server is checked by.
+	transport func(ca string) *http.Transport
 
 	mu   sync.Mutex
 	byID map[providerID]*provider
@@ -65,7 +67,7 @@ type reply struct {
 }
 
 func newProviders(loopback bool) *providers {
-	return &providers{loopback: loopback, byID: map[providerID]*provider{}}
+	return &providers{transport: func(ca string) *http.Transport { return newTransport(ca, loopback) }, byID: map[providerID]*provider{}}
 }
 
 // get returns the one for an address and credentials, and drops those that nobody has asked for long.
@@ -81,7 +83,7 @@ func (p *providers) get(address string, c credentials, now time.Time) *provider 
 	id := providerID{strings.TrimRight(address, "/"), c.digest()}
 	one := p.byID[id]
 	if one == nil {
-		one = &provider{address: id.address, transport: newTransport(c.ca, p.loopback)}
+		one = &provider{address: id.address, transport: p.transport(c.ca)}
 		one.breaker = gobreaker.NewCircuitBreaker[reply](gobreaker.Settings{
 			MaxRequests: 1, Timeout: openFor,
 			ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
@@ -140,6 +142,7 @@ func (p *provider) ask(ctx context.Context, c credentials, q question) (reply, e
 		r, err := p.breaker.Execute(func() (reply, error) {
 			value, warnings, _, err := promv1.NewAPI(client).Query(limited, q.query, q.at,
 				promv1.WithTimeout(q.timeout), promv1.WithLookbackDelta(q.lookback))
+			err = told(err)
 			p.note(c, err, q.timeout)
 			return reply{value, warnings}, err
 		})
@@ -171,6 +174,22 @@ func (p *provider) failure() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
+}
+
+// told returns what a server said where the client only has its status: a Prometheus says why with 503 too.
+func told(err error) error {
+	var answered *promv1.Error
+	if !errors.As(err, &answered) || answered.Type != promv1.ErrServer {
+		return err
+	}
+	var body struct {
+		ErrorType promv1.ErrorType `json:"errorType"`
+		Error     string           `json:"error"`
+	}
+	if json.Unmarshal([]byte(answered.Detail), &body) != nil || body.ErrorType == "" || body.Error == "" {
+		return err
+	}
+	return &promv1.Error{Type: body.ErrorType, Msg: body.Error}
 }
 
 // serverFailed says whether an error is one of the server, or of the way to it, and not of what it was asked.
