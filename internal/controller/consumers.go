@@ -100,6 +100,9 @@ func (a *acknowledgement) publish(ring *v1alpha1.HashRing, out outcome) {
 	}
 }
 
+// Poller returns what asks the consumers of rings; nil before the controller was set up.
+func (r *HashRingReconciler) Poller() *consumer.Poller { return r.consumers.poller }
+
 // forget ends it for a ring that is gone.
 func (a *acknowledgement) forget(ring types.NamespacedName) {
 	if a.poller != nil {

@@ -37,7 +37,7 @@ type RingMigrationReconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// Published says what is published for a HashRing.
-	Published func(ctx context.Context, ring *v1alpha1.HashRing) (Publication, error)
+	Published func(ctx context.Context, ring *v1alpha1.HashRing) (plan.PublishedState, error)
 	// Consumers knows the consumers of a HashRing: nil until all have been asked.
 	Consumers func(ring types.NamespacedName) *plan.Consumers
 	// Hurry has the consumers of a HashRing asked more often until a time; nil where nobody has to.

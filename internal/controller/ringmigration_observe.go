@@ -18,7 +18,6 @@ import (
 	"github.com/ringwright/ringwright/internal/gate"
 	"github.com/ringwright/ringwright/internal/migration"
 	"github.com/ringwright/ringwright/internal/migrationapi"
-	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // maxMigratedRings is how many HashRings a migration moves in step.
@@ -26,14 +25,6 @@ const maxMigratedRings = 16
 
 // hurry is for how long after each look the consumers of a ring are asked more often.
 const hurry = time.Minute
-
-// Publication is what is published for a HashRing.
-type Publication struct {
-	// File is routing.json; the zero value where there is none that can be read.
-	File routing.File
-	// Complete says that all snapshots that it names are in their slots, Emptied that the other slot than the stable ring's has none.
-	Complete, Emptied bool
-}
 
 // migrationSeen is what a step is decided upon, and what its effects need.
 type migrationSeen struct {

@@ -30,6 +30,8 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/catalog"
 	"github.com/ringwright/ringwright/internal/controller"
+	"github.com/ringwright/ringwright/internal/gate"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 	"github.com/ringwright/ringwright/internal/observe"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
@@ -75,8 +77,11 @@ type Options struct {
 	// the next is taken.
 	CatalogCopies       int
 	CatalogCopyInterval time.Duration
-	// ConsumerLoopback has consumers asked at addresses of this host, as tests have them.
-	ConsumerLoopback bool
+	// MigrationInterval is how often a RingMigration is looked at; 0 is [migrationapi.DefaultInterval]. A soak is credited with at most
+	// twice of it at once.
+	MigrationInterval time.Duration
+	// ConsumerLoopback has consumers asked at addresses of this host, and GateLoopback lets gates ask there, as tests have them.
+	ConsumerLoopback, GateLoopback bool
 	// SkipNameValidation allows several managers in one process, as tests have them.
 	SkipNameValidation bool
 }
@@ -179,7 +184,34 @@ func addControllers(mgr ctrl.Manager, o Options, leads *leadership) error {
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
 	}
+	if err := addMigrations(mgr, o, reconciler); err != nil {
+		return err
+	}
 	return addCatalog(mgr, o)
+}
+
+// addMigrations adds what carries RingMigrations out, on the rings that another controller publishes.
+func addMigrations(mgr ctrl.Manager, o Options, rings *controller.HashRingReconciler) error {
+	figures := telemetry.NewMigrations(mgr.GetClient(), metrics.Registry)
+	reconciler := &controller.RingMigrationReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ringwright"), Clock: clock.RealClock{},
+		Published: rings.Publisher.Published, Consumers: rings.Poller().Known, Hurry: rings.Poller().Hurry,
+		Interval: cmp.Or(o.MigrationInterval, migrationapi.DefaultInterval), Metrics: figures,
+	}
+	gates := gate.NewRunner(gate.Options{
+		Clock: clock.RealClock{}, Secrets: mgr.GetAPIReader(), Objects: mgr.GetAPIReader(), Samples: rings.Poller().Samples,
+		Changed: reconciler.Measured, Registry: metrics.Registry, Loopback: o.GateLoopback,
+	})
+	reconciler.Gates = gates
+	for _, runnable := range []interface{ Start(context.Context) error }{figures, gates} {
+		if err := mgr.Add(runnable); err != nil {
+			return fmt.Errorf("adding what RingMigrations need: %w", err)
+		}
+	}
+	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
+		return fmt.Errorf("setting up the RingMigration controller: %w", err)
+	}
+	return nil
 }
 
 // addCatalog adds the catalog where there is a namespace for it.
