@@ -164,7 +164,9 @@ func (c *chooser) split(last course, lock *v1alpha1.RingLock) (course, error) {
 	return last, nil
 }
 
-func (c *chooser) isPublished(candidate string) bool { return c.pair != nil && c.pair.candidate.Digest == candidate }
+func (c *chooser) isPublished(candidate string) bool {
+	return c.pair != nil && c.pair.candidate.Digest == candidate
+}
 
 // propose builds the candidate that spec gives now, and returns it if it has the digest. If nothing is published beside the ring, it is
 // what a RingMigration can take.
