@@ -84,7 +84,4 @@ const (
 
 	// ReasonInProgress means that the migration is on its way.
 	ReasonInProgress ConditionReason = "InProgress"
-
-	// ReasonMigrationInProgress means, at a HashRing, that a RingMigration has it, and that what spec asks for beyond that waits.
-	ReasonMigrationInProgress ConditionReason = "MigrationInProgress"
 )

@@ -261,7 +261,7 @@ var _ = Describe("an operator that is behind in a migration", Serial, func() {
 		Entry("of a lock that was taken since", &v1alpha1.RingLock{Name: "move", UID: "u", Phase: v1alpha1.LockLocked}, newLock(v1alpha1.LockSplit, "", 5000), "1a 2b 5000"),
 	)
 
-	It("does not retire a ring that is answering again", func(ctx SpecContext) {
+	It("takes no ring out of its slot for a lock that was wiped for a moment", func(ctx SpecContext) {
 		publish(ctx, newLock(v1alpha1.LockSplit, candidate, 10000))
 		old := publish(ctx, newLock(v1alpha1.LockPromoted, candidate, 0))
 		old.Status.Migration = nil // It was wiped, and put there again.
