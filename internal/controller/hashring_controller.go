@@ -244,6 +244,7 @@ func (r *HashRingReconciler) report(ctx context.Context, ring *v1alpha1.HashRing
 	status := plan.Status(ring, out.decision, out.failure, out.now)
 	if equality.Semantic.DeepEqual(status, ring.Status) {
 		r.announceRestored(ring, *out)
+		r.announceStep(ring, *out)
 		return nil
 	}
 	if out.unreported = r.reports.wait(ring, status, out.now); out.unreported > 0 {

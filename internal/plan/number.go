@@ -41,6 +41,9 @@ func nextRevision(s v1alpha1.HashRingStatus, digest string, seen Observation) in
 	if last > 0 && lastDigest == digest {
 		return last
 	}
+	if p := lastPair(s, seen); p != nil && p.candidate.Digest != digest {
+		last = max(last, p.candidate.Revision) // Readers have seen it, although its record may be lost.
+	}
 	return freeRevision(last+1, digest, seen)
 }
 
