@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
 )
 
@@ -45,7 +46,7 @@ type podKey struct {
 // tally adds up what the consumers of a step counted since it took effect. Of each it knows the newest sample, and of the time
 // before that only sums.
 type tally struct {
-	last  map[podKey]Sample
+	last  map[podKey]consumer.Sample
 	spans []span
 	// newest is the time of the newest sample.
 	newest time.Time
@@ -53,9 +54,9 @@ type tally struct {
 
 // add takes newer samples, of consumers of the datacenters, and not from before since. The first one of a consumer is what it had
 // counted before, whenever that was. One of a process that has started anew counts in full: all of it is newer than the one before.
-func (t *tally) add(ring types.NamespacedName, samples []Sample, datacenters []string, since time.Time) {
+func (t *tally) add(ring types.NamespacedName, samples []consumer.Sample, datacenters []string, since time.Time) {
 	if t.last == nil {
-		t.last = map[podKey]Sample{}
+		t.last = map[podKey]consumer.Sample{}
 	}
 	var s span
 	for _, sample := range samples {
@@ -90,7 +91,7 @@ func (t *tally) add(ring types.NamespacedName, samples []Sample, datacenters []s
 
 // increase is what was counted between two samples; nothing where it cannot be known, because the counters are of another ring or
 // fell.
-func increase(before, after RingCounts, restarted bool) counts {
+func increase(before, after consumer.RingCounts, restarted bool) counts {
 	switch {
 	case after.Digest == "":
 		return counts{}

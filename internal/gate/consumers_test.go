@@ -11,36 +11,40 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
 )
 
+// sample is one that can be told to be another.
+type sample struct{ consumer.Sample }
+
 // from is a sample of pod a in lab01 at some second, of a process that started at second 0.
-func from(second int, candidate, stable counts) Sample {
-	return Sample{
+func from(second int, candidate, stable counts) sample {
+	return sample{consumer.Sample{
 		Pod: "a", UID: "a", Datacenter: "lab01", Started: zero, At: zero.Add(time.Duration(second) * time.Second),
-		Candidate: RingCounts{"sha256:c", candidate.selections, candidate.failovers, candidate.errors},
-		Stable:    RingCounts{"sha256:s", stable.selections, stable.failovers, stable.errors},
-	}
+		Candidate: consumer.RingCounts{Digest: "sha256:c", Selections: candidate.selections, Failovers: candidate.failovers, Errors: candidate.errors},
+		Stable:    consumer.RingCounts{Digest: "sha256:s", Selections: stable.selections, Failovers: stable.failovers, Errors: stable.errors},
+	}}
 }
 
-func (s Sample) of(pod string) Sample {
+func (s sample) of(pod string) sample {
 	s.Pod, s.UID = pod, types.UID(pod)
 	return s
 }
 
-func (s Sample) in(datacenter string) Sample {
+func (s sample) in(datacenter string) sample {
 	s.Datacenter = datacenter
 	return s
 }
 
 // restarted is a sample of a process that started later.
-func (s Sample) restarted(second int) Sample {
+func (s sample) restarted(second int) sample {
 	s.Started = zero.Add(time.Duration(second) * time.Second)
 	return s
 }
 
 // ofRing is a sample of another candidate.
-func (s Sample) ofRing(digest string) Sample {
+func (s sample) ofRing(digest string) sample {
 	s.Candidate.Digest = digest
 	return s
 }
@@ -52,32 +56,32 @@ func TestTally(t *testing.T) {
 	base := counts{1000, 100, 10}
 	more := counts{1500, 120, 15}
 	for name, c := range map[string]struct {
-		samples []Sample
+		samples []sample
 		want    counts
 	}{
 		"nothing":            {nil, counts{}},
-		"one sample":         {[]Sample{from(110, base, base)}, counts{}},
-		"two":                {[]Sample{from(110, base, base), from(120, more, base)}, counts{500, 20, 5}},
-		"at the very moment": {[]Sample{from(100, base, base), from(120, more, base)}, counts{500, 20, 5}},
-		"from before":        {[]Sample{from(90, base, base), from(120, more, base)}, counts{}},
-		"the same again":     {[]Sample{from(110, base, base), from(120, more, base), from(120, more, base)}, counts{500, 20, 5}},
-		"an older one again": {[]Sample{from(110, base, base), from(120, more, base), from(110, base, base), from(130, more, base)}, counts{500, 20, 5}},
-		"another place":      {[]Sample{from(110, base, base).in("fra02"), from(120, more, base).in("fra02")}, counts{}},
-		"two pods":           {[]Sample{from(110, base, base), from(110, base, base).of("b"), from(120, more, base), from(120, more, base).of("b")}, counts{1000, 40, 10}},
-		"a restart counts in full": {[]Sample{from(110, base, base), from(120, more, base), from(130, counts{7, 2, 1}, base).restarted(125)},
+		"one sample":         {[]sample{from(110, base, base)}, counts{}},
+		"two":                {[]sample{from(110, base, base), from(120, more, base)}, counts{500, 20, 5}},
+		"at the very moment": {[]sample{from(100, base, base), from(120, more, base)}, counts{500, 20, 5}},
+		"from before":        {[]sample{from(90, base, base), from(120, more, base)}, counts{}},
+		"the same again":     {[]sample{from(110, base, base), from(120, more, base), from(120, more, base)}, counts{500, 20, 5}},
+		"an older one again": {[]sample{from(110, base, base), from(120, more, base), from(110, base, base), from(130, more, base)}, counts{500, 20, 5}},
+		"another place":      {[]sample{from(110, base, base).in("fra02"), from(120, more, base).in("fra02")}, counts{}},
+		"two pods":           {[]sample{from(110, base, base), from(110, base, base).of("b"), from(120, more, base), from(120, more, base).of("b")}, counts{1000, 40, 10}},
+		"a restart counts in full": {[]sample{from(110, base, base), from(120, more, base), from(130, counts{7, 2, 1}, base).restarted(125)},
 			counts{507, 22, 6}},
-		"a restart with more": {[]Sample{from(110, base, base), from(130, more, base).restarted(125)}, counts{1500, 120, 15}},
-		"after a restart": {[]Sample{from(110, base, base), from(130, counts{7, 2, 1}, base).restarted(125), from(140, counts{9, 2, 1}, base).restarted(125)},
+		"a restart with more": {[]sample{from(110, base, base), from(130, more, base).restarted(125)}, counts{1500, 120, 15}},
+		"after a restart": {[]sample{from(110, base, base), from(130, counts{7, 2, 1}, base).restarted(125), from(140, counts{9, 2, 1}, base).restarted(125)},
 			counts{9, 2, 1}},
-		"counters that fell":    {[]Sample{from(110, more, base), from(120, base, base), from(130, more, base)}, counts{500, 20, 5}},
-		"one counter that fell": {[]Sample{from(110, base, base), from(120, counts{1500, 120, 0}, base)}, counts{}},
-		"another candidate":     {[]Sample{from(110, base, base), from(120, more, base).ofRing("sha256:d"), from(130, counts{1501, 120, 15}, base).ofRing("sha256:d")}, counts{1, 0, 0}},
-		"no candidate":          {[]Sample{from(110, base, base).ofRing(""), from(120, more, base).ofRing("")}, counts{}},
+		"counters that fell":    {[]sample{from(110, more, base), from(120, base, base), from(130, more, base)}, counts{500, 20, 5}},
+		"one counter that fell": {[]sample{from(110, base, base), from(120, counts{1500, 120, 0}, base)}, counts{}},
+		"another candidate":     {[]sample{from(110, base, base), from(120, more, base).ofRing("sha256:d"), from(130, counts{1501, 120, 15}, base).ofRing("sha256:d")}, counts{1, 0, 0}},
+		"no candidate":          {[]sample{from(110, base, base).ofRing(""), from(120, more, base).ofRing("")}, counts{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tally tally
 			for _, s := range c.samples {
-				tally.add(edge, []Sample{s}, []string{"ams01", "lab01"}, zero.Add(100*time.Second))
+				tally.add(edge, []consumer.Sample{s.Sample}, []string{"ams01", "lab01"}, zero.Add(100*time.Second))
 			}
 			if _, got := tally.sum(zero.Add(200*time.Second), 0); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
@@ -91,7 +95,7 @@ func TestTallyWindow(t *testing.T) {
 	var tally tally
 	for minute := range 61 { // 10 selections a minute; errors in the last 2 minutes only.
 		n := uint64(minute)
-		tally.add(edge, []Sample{from(60*minute, counts{10 * n, 0, max(n, 58) - 58}, counts{n, 0, 0})}, []string{"lab01"}, zero)
+		tally.add(edge, []consumer.Sample{from(60*minute, counts{10 * n, 0, max(n, 58) - 58}, counts{n, 0, 0}).Sample}, []string{"lab01"}, zero)
 	}
 	now := zero.Add(time.Hour + time.Second)
 	for needed, want := range map[int64]counts{0: {50, 0, 2}, 50: {50, 0, 2}, 51: {60, 0, 2}, 100: {100, 0, 2}, 10_000: {600, 0, 2}} {
@@ -108,7 +112,7 @@ func TestTallyWindow(t *testing.T) {
 func TestTallyLimit(t *testing.T) {
 	var tally tally
 	for i := range maxSpans + 500 {
-		tally.add(edge, []Sample{from(i, counts{uint64(i), 0, 0}, counts{})}, []string{"lab01"}, zero)
+		tally.add(edge, []consumer.Sample{from(i, counts{uint64(i), 0, 0}, counts{}).Sample}, []string{"lab01"}, zero)
 	}
 	if _, got := tally.sum(zero.Add(time.Hour), 1<<40); len(tally.spans) != maxSpans || got.selections != maxSpans+499 {
 		t.Errorf("%d spans, %+v", len(tally.spans), got)
@@ -122,8 +126,8 @@ func TestConsumersGate(t *testing.T) {
 	plus := func(selections, failovers, errors uint64) counts {
 		return base.plus(counts{selections, failovers, errors})
 	}
-	step := func(after counts) []Sample {
-		return []Sample{from(610, base, base), from(660, after, plus(9000, 90, 9))}
+	step := func(after counts) []sample {
+		return []sample{from(610, base, base), from(660, after, plus(9000, 90, 9))}
 	}
 	selfTest := about(10)
 	selfTest.SelfTest, selfTest.Effective = true, time.Time{}
@@ -132,7 +136,7 @@ func TestConsumersGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		subject Subject
 		gate    v1alpha1.MigrationGate
-		samples []Sample
+		samples []sample
 		want    migration.Result
 		detail  string
 		at      int
@@ -146,9 +150,9 @@ func TestConsumersGate(t *testing.T) {
 		"enough":            {about(10), gateOf("0%", "", 1000), step(plus(1000, 0, 0)), migration.Pass, "errors 0%", 660},
 		"none":              {about(10), gateOf("0%", "", 0), step(base), migration.NoData, "no selections on the candidate yet", 661},
 		"no consumers":      {about(10), gateOf("0%", "", 0), nil, migration.NoData, "no consumer in the datacenters of the step has given counters lately: edge", 661},
-		"old":               {about(10), gateOf("0%", "", 0), []Sample{from(530, base, base), from(540, plus(1000, 0, 0), base)}, migration.NoData, "no consumer", 661},
+		"old":               {about(10), gateOf("0%", "", 0), []sample{from(530, base, base), from(540, plus(1000, 0, 0), base)}, migration.NoData, "no consumer", 661},
 		"one of two rings":  {two, gateOf("0%", "", 0), step(plus(1000, 0, 0)), migration.NoData, "lately: silent", 661},
-		"self-test":         {selfTest, gateOf("0%", "", 0), []Sample{from(600, counts{}, base).ofRing("")}, migration.Inconclusive, "self-test passed", 661},
+		"self-test":         {selfTest, gateOf("0%", "", 0), []sample{from(600, counts{}, base).ofRing("")}, migration.Inconclusive, "self-test passed", 661},
 		"self-test without": {selfTest, gateOf("0%", "", 0), nil, migration.NoData, "no consumer", 661},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,8 +161,8 @@ func TestConsumersGate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var seen []Sample
-			r := NewRunner(Options{Clock: clock, Samples: func(ring types.NamespacedName) []Sample {
+			var seen []consumer.Sample
+			r := NewRunner(Options{Clock: clock, Samples: func(ring types.NamespacedName) []consumer.Sample {
 				if ring == edge {
 					return seen
 				}
@@ -167,7 +171,7 @@ func TestConsumersGate(t *testing.T) {
 			task := &task{subject: c.subject, gate: compiled, clock: clock}
 			got := r.measure(t.Context(), task)
 			for _, s := range c.samples {
-				seen = []Sample{s}
+				seen = []consumer.Sample{s.Sample}
 				got = r.measure(t.Context(), task)
 			}
 			if got.Result != c.want || !strings.Contains(got.Detail, c.detail) || !got.At.Equal(zero.Add(time.Duration(c.at)*time.Second)) {
@@ -184,8 +188,8 @@ func TestConsumersThatAreSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := []Sample{from(600, counts{}, counts{}), from(600, counts{}, counts{}).of("b")}
-	r := NewRunner(Options{Clock: clock, Samples: func(types.NamespacedName) []Sample { return seen }})
+	seen := []consumer.Sample{from(600, counts{}, counts{}).Sample, from(600, counts{}, counts{}).of("b").Sample}
+	r := NewRunner(Options{Clock: clock, Samples: func(types.NamespacedName) []consumer.Sample { return seen }})
 	task := &task{subject: about(10), gate: compiled, clock: clock}
 	r.measure(t.Context(), task)
 	for minute, want := range []struct {
@@ -196,7 +200,7 @@ func TestConsumersThatAreSilent(t *testing.T) {
 	} {
 		now := 660 + 60*minute
 		clock.SetTime(zero.Add(time.Duration(now+1) * time.Second))
-		seen[0] = from(now, counts{uint64(100 * (minute + 1)), 0, 0}, counts{})
+		seen[0] = from(now, counts{uint64(100 * (minute + 1)), 0, 0}, counts{}).Sample
 		if got := r.measure(t.Context(), task); got.Result != want.result || !strings.HasSuffix(got.Detail, want.detail) {
 			t.Errorf("%d: %+v", minute, got)
 		}

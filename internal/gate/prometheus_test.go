@@ -102,6 +102,9 @@ func TestRealPrometheus(t *testing.T) {
 		"baseline missing": {about(5), with(func(g *v1alpha1.MigrationGate) {
 			g.FailWhen, g.Prometheus.BaselineQuery = "value > 2 * baseline", "absent_metric"
 		}), 20, migration.NoData, "value 0.01: failWhen depends on what is not known; baselineQuery: no series"},
+		"baseline missing for passWhen": {about(5), with(func(g *v1alpha1.MigrationGate) {
+			g.PassWhen, g.Prometheus.BaselineQuery = "value < baseline", "absent_metric"
+		}), 20, migration.NoData, "value 0.01: passWhen depends on what is not known; baselineQuery: no series"},
 		"baseline not needed": {about(5), with(func(g *v1alpha1.MigrationGate) {
 			g.FailWhen, g.PassWhen = "value > 0.02 && value > 2 * baseline", "value <= 0.02 || value <= baseline"
 			g.Prometheus.BaselineQuery = "absent_metric"

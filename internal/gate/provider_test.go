@@ -147,7 +147,6 @@ func TestServersThatAreNone(t *testing.T) {
 		"a value":            {write(200, oneSample("0.01", now)), migration.Pass, "value 0.01", 1},
 		"no clock":           {write(200, oneSample("0.01", now.Add(time.Hour))), migration.Pass, "value 0.01", 1},
 		"late":               {write(200, oneSample("0.01", now.Add(-2*time.Minute-time.Second))), migration.NoData, "query: a value of 2m1s before, which is too old", 1},
-		"of the step before": {write(200, oneSample("0.01", about(5).Effective.Add(-time.Second))), migration.NoData, "too old", 1},
 		"a warning": {write(200, strings.Replace(oneSample("0.01", now), `"data"`, `"warnings":["half of\nthe stores"],"data"`, 1)), migration.Pass,
 			"value 0.01: passWhen holds: value <= 0.02; warning: half of the stores", 1},
 		"a histogram":        {write(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`), migration.Error, "a native histogram", 1},
@@ -184,6 +183,20 @@ func TestServersThatAreNone(t *testing.T) {
 				t.Errorf("%d calls, at %s", calls.Load(), got.At)
 			}
 		})
+	}
+}
+
+// TestDataOfTheStepBefore has a server send a value that is not old, and older than the step.
+func TestDataOfTheStepBefore(t *testing.T) {
+	now := zero.Add(20 * time.Minute)
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, oneSample("0.01", now.Add(-61*time.Second)))
+	})
+	for minute, want := range map[int]string{19: "NoData query: a value of 1m1s before, which is too old", 18: "Pass value 0.01: passWhen holds: value <= 0.02"} {
+		got := measureAt(t, Options{}, about(minute), asked(server.URL, "q"), now)
+		if text := string(got.Result) + " " + got.Detail; text != want {
+			t.Errorf("of minute %d: %s", minute, text)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	// Secrets and Objects read from the API server, not from a cache.
 	Secrets, Objects client.Reader
 	// Samples returns the newest counters of the consumers of a ring.
-	Samples func(ring types.NamespacedName) []Sample
+	Samples func(ring types.NamespacedName) []consumer.Sample
 	// Changed is called when there is something new about a migration.
 	Changed func(migration types.NamespacedName)
 	// Registry serves the metrics while Start runs; nil where nobody does.
