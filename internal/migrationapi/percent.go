@@ -17,7 +17,7 @@ const decimals = 2
 func BasisPoints(text string) (int, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	whole, fraction, _ := strings.Cut(number, ".")
-	if percent && len(fraction) <= decimals {
+	if percent && whole != "" && len(fraction) <= decimals {
 		fraction += strings.Repeat("0", decimals-len(fraction))
 		if n, err := strconv.ParseUint(whole+fraction, 10, 32); err == nil && n <= routing.MaxBasisPoints {
 			return int(n), nil
