@@ -17,8 +17,8 @@ type HashRingStatus struct {
 	// +optional
 	Active *ActiveRing `json:"active,omitempty"`
 
-	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay; absent while
-	// nothing waits.
+	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay, or that a RingMigration
+	// goes to; absent while nothing waits, and when spec asks for the published ring again, whatever is still published beside it.
 	// +optional
 	Candidate *CandidateRing `json:"candidate,omitempty"`
 
@@ -179,7 +179,7 @@ type BackendCounts struct {
 
 // CandidateRing is a ring that has been built and waits.
 type CandidateRing struct {
-	// revision is the number that the ring would have if it were published now.
+	// revision is the number that the ring would have if it were published now, or has where it is published.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Revision int64 `json:"revision"`
@@ -222,8 +222,9 @@ type CandidateRing struct {
 	// +optional
 	Slot Slot `json:"slot,omitempty"`
 
-	// weightLost is the part of the published ring's weight whose backends have left or were drained since both rings were
-	// published, in percent with two decimals, such as "3.12%": readers pass over them in both. Absent while it is not published.
+	// weightLost is the part of the published ring's weight whose backends routing.json lists as down while both rings stay as they are,
+	// in percent with two decimals, such as "3.12%": those that are gone, do not serve, or were taken out of spec or drained since. Weight
+	// is that of the backends in the published ring. Readers pass over them in both rings. Absent while it is not published.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	WeightLost string `json:"weightLost,omitempty"`

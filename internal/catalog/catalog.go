@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // Catalog lists what is published in a cluster. It holds no time that changes by itself.
@@ -41,7 +42,7 @@ type Tombstone struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
-	// Digest and Revision are those of what is left in slot a; absent where nothing is.
+	// Digest and Revision are those of the ring that answered last; absent where it is not left.
 	Digest   string `json:"digest,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 	// Until is when it is deleted, in the form of RFC 3339.
@@ -52,6 +53,8 @@ type Tombstone struct {
 type Part struct {
 	Namespace, Name     string
 	Labels, Annotations map[string]string
+	// Routing is the file in it where that is routing.json, otherwise "".
+	Routing string
 }
 
 // Of returns the catalog of the HashRings of a cluster and of the ConfigMaps that are published there. It keeps nothing of them.
@@ -99,14 +102,34 @@ func tombstones(parts []Part, present map[[2]string]bool) []Tombstone {
 			marks[ring] = mark
 		}
 	}
+	slots := slotsOf(parts, marks)
 	for _, p := range parts {
 		ring := [2]string{p.Namespace, p.Labels[v1alpha1.LabelRing]}
-		if mark, ok := marks[ring]; ok && p.Name == ring[1]+"-a" {
+		if mark, ok := marks[ring]; ok && p.Name == ring[1]+"-"+string(cmp.Or(slots[ring], routing.SlotA)) {
 			mark.Digest = p.Annotations[v1alpha1.AnnotationDigest]
 			mark.Revision, _ = strconv.ParseInt(p.Annotations[v1alpha1.AnnotationRevision], 10, 64) // 0 where it says nothing.
 			marks[ring] = mark
 		}
 	}
+	return sortedTombstones(marks)
+}
+
+// slotsOf returns the slots of the rings that answered last, as far as their routing files are left.
+func slotsOf(parts []Part, marks map[[2]string]Tombstone) map[[2]string]routing.Slot {
+	slots := map[[2]string]routing.Slot{}
+	for _, p := range parts {
+		ring := [2]string{p.Namespace, p.Labels[v1alpha1.LabelRing]}
+		if _, marked := marks[ring]; !marked || p.Routing == "" {
+			continue
+		}
+		if file, err := routing.Parse([]byte(p.Routing)); err == nil {
+			slots[ring] = file.Stable.Slot
+		}
+	}
+	return slots
+}
+
+func sortedTombstones(marks map[[2]string]Tombstone) []Tombstone {
 	list := make([]Tombstone, 0, len(marks))
 	for _, mark := range marks {
 		list = append(list, mark)

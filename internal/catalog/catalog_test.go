@@ -18,6 +18,8 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/catalog"
+	"github.com/ringwright/ringwright/pkg/ring"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 func hashRing(namespace, name string) v1alpha1.HashRing {
@@ -57,6 +59,9 @@ func TestOf(t *testing.T) {
 		part("cdn", "edge", "-routing", until("2026-03-01T12:00:00Z")), // It is there again.
 		part("cdn", "odd", "-routing", until("soon")),
 		part("cdn", "live", "-a", slot),
+		part("cdn", "moved", "-routing", until("2026-03-01T12:00:00Z")), // A migration went to slot b.
+		part("cdn", "moved", "-a", map[string]string{v1alpha1.AnnotationDigest: "sha256:candidate", v1alpha1.AnnotationRevision: "8"}),
+		part("cdn", "moved", "-b", slot),
 		{Namespace: "cdn", Name: "theirs", Annotations: until("2026-03-01T12:00:00Z")},
 	}
 	want := catalog.Catalog{
@@ -68,8 +73,20 @@ func TestOf(t *testing.T) {
 		},
 		Tombstones: []catalog.Tombstone{
 			{Namespace: "app", Name: "old", UID: "gone", Until: "2026-03-02T00:00:00Z"},
+			{Namespace: "cdn", Name: "moved", UID: "gone", Digest: "sha256:gone", Revision: 7, Until: "2026-03-01T12:00:00Z"},
 			{Namespace: "cdn", Name: "old", UID: "gone", Digest: "sha256:gone", Revision: 7, Until: "2026-03-01T12:00:00Z"},
 		},
+	}
+	file, err := routing.File{
+		APIVersion: routing.APIVersion, Ring: "cdn/moved", Generation: 3, Stable: routing.NewReference(routing.SlotB, ring.Digest(nil), "V2", 1),
+	}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range parts {
+		if parts[i].Name == "moved-routing" {
+			parts[i].Routing = string(file)
+		}
 	}
 	first := ""
 	for range 10 {

@@ -23,23 +23,29 @@ type verification struct {
 	report *VerifyReport
 	// file is nil where the routing file cannot be read, or there is none.
 	file *routing.File
-	// ring is nil where the stable snapshot cannot be opened.
-	ring *ring.Ring
+	// ring is nil where the stable snapshot cannot be opened, candidate where there is none or it cannot be.
+	ring, candidate *ring.Ring
 }
 
 // verify makes every check that the source allows.
 func verify(p *publication) *verification {
 	v := &verification{publication: p, report: &VerifyReport{Source: p.origin}}
 	if p.bare != nil {
-		v.checkSnapshot(p.bare)
+		v.ring = v.checkSnapshot(p.bare)
 		return v
 	}
 	v.checkRouting()
 	stable, other := v.slotsByRole()
 	v.checkReference(stable)
-	v.checkSnapshot(stable)
-	v.checkAgainstRouting(stable)
-	v.checkOtherSlot(other)
+	v.ring = v.checkSnapshot(stable)
+	v.checkVersion(stable)
+	if v.file != nil && v.file.Candidate != nil {
+		v.checkCandidate(other, *v.file.Candidate)
+		v.checkAddresses()
+	} else {
+		v.checkAddresses()
+		v.checkOtherSlot(other)
+	}
 	v.checkSpares()
 	if p.cluster != nil {
 		v.checkConfigMaps()
@@ -86,16 +92,16 @@ func (v *verification) checkReference(stable *artifact) {
 	v.report.check(stable.path, check, checkDigest(stable, v.file.Stable))
 }
 
-// checkSnapshot checks what the bytes of a snapshot tell by themselves.
-func (v *verification) checkSnapshot(a *artifact) {
+// checkSnapshot checks what the bytes of a snapshot tell by themselves. It returns nil where it cannot be opened.
+func (v *verification) checkSnapshot(a *artifact) *ring.Ring {
 	const rebuilt = "building its backends again gives the same bytes"
 	r, err := openSnapshot(a)
 	if !v.report.check(a.path, "is in canonical form", trimSubject(err, a)) {
 		v.report.skip(a.path, rebuilt, "it cannot be read")
-		return
+		return nil
 	}
-	v.ring = r
 	v.report.check(a.path, rebuilt, r.Verify())
+	return r
 }
 
 // trimSubject takes the name of the file off a message that is printed behind it.
@@ -106,16 +112,28 @@ func trimSubject(err error, a *artifact) error {
 	return err
 }
 
-// checkAgainstRouting checks what routing.json says of the ring.
-func (v *verification) checkAgainstRouting(stable *artifact) {
-	const version, addresses = "has the algorithm that routing.json names", "has the addresses that the ring needs"
+// namedVersion is the check of what routing.json says of the algorithm.
+const namedVersion = "has the algorithm that routing.json names"
+
+func (v *verification) checkVersion(stable *artifact) {
 	if v.file == nil || v.ring == nil {
-		v.report.skip(stable.path, version, "one of the two cannot be read")
-		v.report.skip(v.routing.path, addresses, "one of the two cannot be read")
+		v.report.skip(stable.path, namedVersion, "one of the two cannot be read")
 		return
 	}
-	v.report.check(stable.path, version, checkVersion(v.ring, v.file.Stable))
-	v.report.check(v.routing.path, addresses, checkAddresses(v.ring, *v.file))
+	v.report.check(stable.path, namedVersion, checkVersion(v.ring, v.file.Stable))
+}
+
+// checkAddresses checks what routing.json says of the backends of the rings that it names.
+func (v *verification) checkAddresses() {
+	const addresses = "has the addresses that the ring needs"
+	switch {
+	case v.file == nil || v.ring == nil:
+		v.report.skip(v.routing.path, addresses, "one of the two cannot be read")
+	case v.candidate != nil:
+		v.report.check(v.routing.path, addresses, checkAddresses(*v.file, v.ring, v.candidate))
+	default:
+		v.report.check(v.routing.path, addresses, checkAddresses(*v.file, v.ring))
+	}
 }
 
 // checkOtherSlot checks the slot that does not answer: it always exists, so that no pod needs an optional source.
@@ -155,12 +173,20 @@ func (v *verification) checkConfigMaps() {
 		return
 	}
 	v.annotation(v.routing, v.cluster.routing, v1alpha1.AnnotationGeneration, strconv.FormatInt(v.file.Generation, 10))
-	for _, c := range v.cluster.slots[v.file.Stable.Slot][:len(v.file.Stable.Files())] {
+	v.checkSlot(v.file.Stable, v.ring)
+	if v.file.Candidate != nil {
+		v.checkSlot(*v.file.Candidate, v.candidate)
+	}
+}
+
+// checkSlot checks what the annotations of a slot say of its ring, which is nil where it cannot be opened.
+func (v *verification) checkSlot(ref routing.Reference, r *ring.Ring) {
+	for _, c := range v.cluster.slots[ref.Slot][:len(ref.Files())] {
 		if c.object != nil {
-			v.annotation(c.artifact, c.object, v1alpha1.AnnotationDigest, v.file.Stable.Digest)
+			v.annotation(c.artifact, c.object, v1alpha1.AnnotationDigest, ref.Digest)
 		}
-		if c.object != nil && v.ring != nil {
-			v.annotation(c.artifact, c.object, v1alpha1.AnnotationEncoding, v.ring.Encoding().String())
+		if c.object != nil && r != nil {
+			v.annotation(c.artifact, c.object, v1alpha1.AnnotationEncoding, r.Encoding().String())
 		}
 	}
 }
@@ -190,6 +216,7 @@ func (v *verification) checkStatus() {
 	v.report.equal(subject, active,
 		fmt.Sprintf("revision %d in slot %s, %s", status.Active.Revision, status.Active.Slot, status.Active.Digest),
 		fmt.Sprintf("revision %d in slot %s, %s", v.cluster.revision(v.file.Stable.Slot), v.file.Stable.Slot, v.file.Stable.Digest))
+	v.checkCandidateStatus()
 	v.report.equal(subject, routed,
 		fmt.Sprintf("generation %d, %s", status.Routing.Generation, status.Routing.Digest),
 		fmt.Sprintf("generation %d, %s", v.file.Generation, ring.Digest(v.routing.data)))
@@ -208,11 +235,16 @@ func (v *verification) checkManifest(name string, hashRing *v1alpha1.HashRing) {
 	if stable == nil {
 		stable, _ = v.slotsByRole()
 	}
+	if v.file != nil && v.file.Candidate != nil {
+		v.checkManifestOfBoth(name, desired.Ring)
+		return
+	}
 	v.report.check(name, same, compareRings(desired.Ring, v.ring, stable))
 	if v.file == nil {
 		return
 	}
-	// UID and numbers are not in a manifest; they are taken as published.
+	desired.Slot = v.file.Stable.Slot
+	// UID, slot and numbers are not in a manifest; they are taken as published.
 	ref := plan.Ref{Namespace: hashRing.Namespace, Name: hashRing.Name, UID: types.UID(v.file.UID)}
 	expected, err := plan.Render(ref, desired, plan.Numbers{
 		Revision: v.file.Stable.Revision, Generation: v.file.Generation, LeaderEpoch: v.file.LeaderEpoch,

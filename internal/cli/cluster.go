@@ -109,18 +109,25 @@ func (e *unpublishedError) Error() string {
 	return fmt.Sprintf("%s does not exist: no ring of the name %s has been published in namespace %s", e.missing, e.name, e.namespace)
 }
 
-// betweenWrites says that the slot which the routing file names holds another snapshot than it names, or lacks a chunk: the
-// operator deletes those that a newer routing file does not name.
+// betweenWrites says that a slot which the routing file names, as far as it was read, holds another snapshot than it names, or lacks a
+// chunk: the operator deletes those that a newer routing file does not name.
 func (p *publication) betweenWrites() bool {
 	file, err := routing.Parse(p.routing.data)
 	if err != nil {
 		return false
 	}
-	a := p.slots[file.Stable.Slot]
-	if a.err != nil {
-		return file.Stable.Chunks > 0
+	refs := []routing.Reference{file.Stable}
+	if file.Candidate != nil {
+		refs = append(refs, *file.Candidate)
 	}
-	return checkDigest(a, file.Stable) != nil
+	for _, ref := range refs {
+		switch a := p.slots[ref.Slot]; {
+		case a == nil:
+		case a.err != nil && ref.Chunks > 0, a.err == nil && checkDigest(a, ref) != nil:
+			return true
+		}
+	}
+	return false
 }
 
 func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error) {
@@ -139,8 +146,8 @@ func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error)
 		return nil, err
 	}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		ref, named := p.reference(slot)
-		if !whole && !named {
+		ref, answers := p.reference(slot)
+		if !whole && !answers {
 			continue
 		}
 		if err := s.readSlot(ctx, p, ref); err != nil {

@@ -49,13 +49,13 @@ func (s directory) read(_ context.Context, whole bool) (*publication, error) {
 	}
 }
 
-// readMoment reads routing.json and the slot that it names or, where whole, everything.
+// readMoment reads routing.json and the slot whose ring answers or, where whole, everything.
 func readMoment(path string, m routing.Moment, whole bool) *publication {
 	p := &publication{origin: "directory " + path, routing: newArtifact(m.ReadRouting())}
 	p.slots = map[routing.Slot]*artifact{}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		ref, named := p.reference(slot)
-		if whole || named {
+		ref, answers := p.reference(slot)
+		if whole || answers {
 			p.slots[slot] = newArtifact(m.ReadSnapshot(ref, maxSnapshotBytes))
 		}
 		for chunk := len(ref.Files()); whole && chunk < routing.MaxChunks; chunk++ {

@@ -34,7 +34,7 @@ type publication struct {
 	bare *artifact
 
 	routing *artifact
-	// slots are the snapshots: all chunks of the slot that routing.json names, the first one of the other.
+	// slots are the snapshots: all chunks of the slots that routing.json names, the first one of another.
 	slots map[routing.Slot]*artifact
 	// spares are the chunks that are not needed, where the whole was read.
 	spares []*artifact
@@ -42,11 +42,15 @@ type publication struct {
 	cluster *clusterObjects
 }
 
-// reference returns how the routing file, as far as it can be read, names a slot, and whether it does.
-func (p *publication) reference(slot routing.Slot) (routing.Reference, bool) {
+// reference returns how the routing file, as far as it can be read, names a slot, and whether its ring answers.
+func (p *publication) reference(slot routing.Slot) (ref routing.Reference, answers bool) {
 	if p.routing.err == nil {
-		if file, err := routing.Parse(p.routing.data); err == nil && file.Stable.Slot == slot {
+		file, err := routing.Parse(p.routing.data)
+		switch {
+		case err == nil && file.Stable.Slot == slot:
 			return file.Stable, true
+		case err == nil && file.Candidate != nil:
+			return *file.Candidate, false
 		}
 	}
 	return routing.NewReference(slot, "", "", 1), false
@@ -86,7 +90,7 @@ func (p *publication) open() (*opened, error) {
 	if p.cluster != nil {
 		o.revision = p.cluster.revision(file.Stable.Slot)
 	}
-	return o, checkAddresses(r, file)
+	return o, checkAddresses(file, r)
 }
 
 // openStable opens the snapshot that ref names, and checks that it is that one.
@@ -136,21 +140,26 @@ func checkVersion(r *ring.Ring, ref routing.Reference) error {
 	return nil
 }
 
-// checkAddresses says whether every backend has a dial address: with identity Name in the routing file, otherwise in its
-// identity.
-func checkAddresses(r *ring.Ring, file routing.File) error {
-	want := 0
-	if r.Identity() == ring.IdentityName {
-		want = r.Len()
+// checkAddresses says whether every backend of the published rings has a dial address: with identity Name in the routing file,
+// otherwise in its identity. Of a candidate that is not among the rings nothing is known.
+func checkAddresses(file routing.File, rings ...*ring.Ring) error {
+	ids := map[string]bool{}
+	for _, r := range rings {
 		for i := range r.Len() {
-			if file.Addresses[r.ID(i)] == "" {
+			if r.Identity() == ring.IdentityName && file.Addresses[r.ID(i)] == "" {
 				return fmt.Errorf("%s has no address for backend %s", routing.FileName, r.ID(i))
 			}
+			ids[r.ID(i)] = true
 		}
 	}
-	if len(file.Addresses) != want {
+	want := 0
+	if rings[0].Identity() == ring.IdentityName {
+		want = len(ids)
+	}
+	known := file.Candidate == nil || len(rings) > 1
+	if n := len(file.Addresses); n != want && (known || want == 0) {
 		return fmt.Errorf("%s has %d addresses, the ring has %d backends with identity %s: %d are wanted",
-			routing.FileName, len(file.Addresses), r.Len(), r.Identity(), want)
+			routing.FileName, n, len(ids), rings[0].Identity(), want)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/ringwright/ringwright/internal/catalog"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/publish"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // CatalogReconciler keeps the catalog of all rings, and copies of it. It reads nothing but the cache.
@@ -146,7 +147,9 @@ func (r *CatalogReconciler) content(ctx context.Context) (catalog.Catalog, error
 	parts := make([]catalog.Part, len(configMaps.Items))
 	for i := range configMaps.Items {
 		cm := &configMaps.Items[i]
-		parts[i] = catalog.Part{Namespace: cm.Namespace, Name: cm.Name, Labels: cm.Labels, Annotations: cm.Annotations}
+		parts[i] = catalog.Part{
+			Namespace: cm.Namespace, Name: cm.Name, Labels: cm.Labels, Annotations: cm.Annotations, Routing: cm.Data[routing.FileName],
+		}
 	}
 	return catalog.Of(rings.Items, parts), nil
 }

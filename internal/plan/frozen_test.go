@@ -269,7 +269,10 @@ func TestChunksOfBoth(t *testing.T) {
 	candidate := c.ring.Status.Candidate.Digest
 	c.lock(v1alpha1.LockSplit, candidate, 100)
 	c.after(minute)
-	c.edit(func(s *v1alpha1.HashRingSpec) { s.Publication.Chunks = 1; s.Publication.Encoding = v1alpha1.EncodingRecipe })
+	c.edit(func(s *v1alpha1.HashRingSpec) {
+		s.Publication.Chunks = 1
+		s.Publication.Encoding = v1alpha1.EncodingRecipe
+	})
 	c.after(minute)
 	c.after(minute)
 	file := c.file()
@@ -437,7 +440,9 @@ func (c *cluster) crash(writes int) bool {
 	c.t.Helper()
 	c.look()
 	d := plan.Decide(c.ring, rings, c.seen, c.now)
-	inPlace := slices.ContainsFunc(d.Writes, func(cm plan.ConfigMap) bool { return cm.Name == "edge-a" && cm.Annotations[v1alpha1.AnnotationDigest] != "" })
+	inPlace := slices.ContainsFunc(d.Writes, func(cm plan.ConfigMap) bool {
+		return cm.Name == "edge-a" && cm.Annotations[v1alpha1.AnnotationDigest] != ""
+	})
 	for _, record := range d.Records {
 		if writes == 0 {
 			return false

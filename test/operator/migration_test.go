@@ -12,17 +12,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
-	"github.com/ringwright/ringwright/internal/controller"
 	"github.com/ringwright/ringwright/internal/materialize"
 	"github.com/ringwright/ringwright/internal/publish"
 	"github.com/ringwright/ringwright/pkg/ringclient"
@@ -200,94 +196,59 @@ var _ = Describe("a migration", func() {
 		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(13) })
 		expectRoute(ctx, r, "3a")
 	})
-})
 
-var _ = Describe("an operator that is behind in a migration", Serial, func() {
-	var r *v1alpha1.HashRing
-	var candidate string
-	// behind is a reconciler whose cache has the ring as it was.
-	behind := func(old *v1alpha1.HashRing, live client.Reader) *controller.HashRingReconciler {
-		c := interceptor.NewClient(admin, interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				if cached, ok := object.(*v1alpha1.HashRing); ok {
-					old.DeepCopyInto(cached)
-					return nil
-				}
-				return c.Get(ctx, key, object, opts...)
-			},
-		})
-		return controller.NewHashRingReconciler(c, live, built, events.NewFakeRecorder(100), clock.RealClock{})
-	}
-	// publish sets the lock, and has an operator that knows it publish that.
-	publish := func(ctx context.Context, lock *v1alpha1.RingLock) *v1alpha1.HashRing {
-		GinkgoHelper()
-		setLock(ctx, r, lock)
-		reconcileUntilQuiet(ctx, r)
-		got := &v1alpha1.HashRing{}
-		Expect(admin.Get(ctx, client.ObjectKeyFromObject(r), got)).To(Succeed())
-		return got
-	}
-	// lookAgain has it reconcile, and wants it to find that it is behind.
-	lookAgain := func(ctx context.Context, reconciler *controller.HashRingReconciler) {
-		GinkgoHelper()
-		result, err := reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(r)})
+	It("passes over who leaves, in both rings, and lets the rest of spec wait", func(ctx SpecContext) {
+		r := newChanging(ctx, newNamespace(ctx), "frozen")
+		moments := watchMoments(ctx, r)
+		setLock(ctx, r, newLock(v1alpha1.LockSplit, r.Status.Candidate.Digest, 5000))
+		expectRoute(ctx, r, "1a 2b 5000")
+		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Backends = backends(14)[1:] })
+		Eventually(func() []string { return routingFile(ctx, r).Down }).Should(Equal([]string{"10.1.0.0:8080"}))
+		dir := GinkgoT().TempDir()
+		Expect(materialize.Write(dir, files(ctx, r))).To(Succeed())
+		reader, err := ringclient.Open(dir, ringclient.Options{Datacenter: "lab01"})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(result.RequeueAfter).NotTo(BeZero(), "it does not know that it is behind")
-	}
-
-	BeforeEach(func(ctx SpecContext) {
-		r = newChanging(ctx, newNamespace(ctx), "behind")
-		candidate = r.Status.Candidate.Digest
-		operator.stop() // Its turn is over: the reconciles here are made by hand.
-		DeferCleanup(func() { operator = startOperator() })
-	})
-
-	DescribeTable("writes nothing of an older lock", func(ctx SpecContext, before, now *v1alpha1.RingLock, want string) {
-		for _, lock := range []*v1alpha1.RingLock{before, now} {
-			if lock.Phase != v1alpha1.LockLocked {
-				lock.Candidate = candidate
-			}
+		DeferCleanup(reader.Close)
+		roles := map[ringclient.Role]int{}
+		for i := range 2000 {
+			d, err := reader.Pick(fmt.Appendf(nil, "key-%d", i))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(d.ID()).NotTo(Equal("10.1.0.0:8080"))
+			roles[d.Role()]++
 		}
-		old := publish(ctx, before)
-		publish(ctx, now)
-		expectRoute(ctx, r, want)
-		written := getConfigMap(ctx, r.Namespace, "behind-routing").ResourceVersion
-		lookAgain(ctx, behind(old, admin))
-		Expect(getConfigMap(ctx, r.Namespace, "behind-routing").ResourceVersion).To(Equal(written))
-		Expect(publishedState(ctx, r).Complete).To(BeTrue())
-	},
-		Entry("of a share that was lowered", newLock(v1alpha1.LockSplit, "", 5000), newLock(v1alpha1.LockSplit, "", 0), "1a 2b 0"),
-		Entry("of a candidate that was withdrawn", newLock(v1alpha1.LockSplit, "", 5000), &v1alpha1.RingLock{Name: "move", UID: "u", Phase: v1alpha1.LockLocked}, "1a"),
-		Entry("of a lock that was taken since", &v1alpha1.RingLock{Name: "move", UID: "u", Phase: v1alpha1.LockLocked}, newLock(v1alpha1.LockSplit, "", 5000), "1a 2b 5000"),
-	)
-
-	It("takes no ring out of its slot for a lock that was wiped for a moment", func(ctx SpecContext) {
-		publish(ctx, newLock(v1alpha1.LockSplit, candidate, 10000))
-		old := publish(ctx, newLock(v1alpha1.LockPromoted, candidate, 0))
-		old.Status.Migration = nil // It was wiped, and put there again.
-		lookAgain(ctx, behind(old, admin))
-		Expect(publishedState(ctx, r).Emptied).To(BeFalse())
+		Expect(roles[ringclient.Candidate]).To(BeNumerically("~", 1000, 200))
+		got := settled(ctx, r, v1alpha1.ReasonCandidateWaiting)
+		Expect(got.Status.Candidate.WeightLost).To(Equal("8.33%"))
+		required := meta.FindStatusCondition(got.Status.Conditions, string(v1alpha1.ConditionMigrationRequired))
+		Expect(required.Reason).To(BeEquivalentTo(v1alpha1.ReasonMigrationInProgress), required.Message)
+		Expect(required.Message).To(ContainSubstring("2 backends to join (10.1.0.12:8080, 10.1.0.13:8080)"))
+		moments("1a", "1a 2b 5000")
 	})
 
-	It("loses against a share that is lowered and published right behind its look at the lock", func(ctx SpecContext) {
-		publish(ctx, newLock(v1alpha1.LockSplit, candidate, 50))
-		setLock(ctx, r, newLock(v1alpha1.LockSplit, candidate, 5000))
-		now := &v1alpha1.HashRing{}
-		Expect(admin.Get(ctx, client.ObjectKeyFromObject(r), now)).To(Succeed())
-		looked := 0
-		live := interceptor.NewClient(admin, interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-				err := c.Get(ctx, key, object, opts...)
-				if _, ok := object.(*v1alpha1.HashRing); ok {
-					looked++
-					publish(ctx, newLock(v1alpha1.LockSplit, candidate, 0))
-				}
-				return err
-			},
-		})
-		lookAgain(ctx, behind(now, live))
-		Expect(looked).To(Equal(1))
-		Expect(route(routingFile(ctx, r))).To(Equal("1a 2b 0"))
+	It("outlives its HashRing, and one that is made again finds both rings as they were", func(ctx SpecContext) {
+		r := newChanging(ctx, newNamespace(ctx), "buried")
+		setLock(ctx, r, newLock(v1alpha1.LockSplit, r.Status.Candidate.Digest, 5000))
+		expectRoute(ctx, r, "1a 2b 5000")
+		before, spec := routingFile(ctx, r), r.Spec
+		Expect(admin.Delete(ctx, r)).To(Succeed())
+		Eventually(func() map[string]string {
+			return getConfigMap(ctx, r.Namespace, "buried-routing").Annotations
+		}).Should(HaveKey(v1alpha1.AnnotationTombstoneUntil))
+		Expect(routingFile(ctx, r)).To(Equal(before))
+		Expect(publishedState(ctx, r).Complete).To(BeTrue())
+
+		again := &v1alpha1.HashRing{Spec: spec}
+		again.Namespace, again.Name = r.Namespace, r.Name
+		Expect(admin.Create(ctx, again)).To(Succeed())
+		got := settled(ctx, again, v1alpha1.ReasonCandidateWaiting)
+		after := routingFile(ctx, again)
+		Expect(after.UID).To(BeEquivalentTo(got.UID))
+		Expect(after.Generation).To(Equal(before.Generation + 1))
+		before.UID, before.Generation = after.UID, after.Generation
+		Expect(after).To(Equal(before))
+		Expect(got.Status.Candidate).To(HaveField("Slot", v1alpha1.SlotB))
+		setLock(ctx, again, &v1alpha1.RingLock{Name: "move", UID: "uid-m", Phase: v1alpha1.LockLocked})
+		expectRoute(ctx, again, "1a")
 	})
 })
 

@@ -13,7 +13,7 @@ import (
 //
 // CandidateRing is a ring that has been built and waits.
 type CandidateRingApplyConfiguration struct {
-	// revision is the number that the ring would have if it were published now.
+	// revision is the number that the ring would have if it were published now, or has where it is published.
 	Revision *int64 `json:"revision,omitempty"`
 	// digest is the SHA-256 of its snapshot, as that of active.
 	Digest *string `json:"digest,omitempty"`
@@ -32,8 +32,9 @@ type CandidateRingApplyConfiguration struct {
 	MaxOverAverage *string `json:"maxOverAverage,omitempty"`
 	// slot is where the snapshot is published while a RingMigration goes to it; absent while it is not published.
 	Slot *apiv1alpha1.Slot `json:"slot,omitempty"`
-	// weightLost is the part of the published ring's weight whose backends have left or were drained since both rings were
-	// published, in percent with two decimals, such as "3.12%": readers pass over them in both. Absent while it is not published.
+	// weightLost is the part of the published ring's weight whose backends routing.json lists as down while both rings stay as they are,
+	// in percent with two decimals, such as "3.12%": those that are gone, do not serve, or were taken out of spec or drained since. Weight
+	// is that of the backends in the published ring. Readers pass over them in both rings. Absent while it is not published.
 	WeightLost *string `json:"weightLost,omitempty"`
 }
 

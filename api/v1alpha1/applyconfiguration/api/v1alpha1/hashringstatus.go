@@ -17,8 +17,8 @@ type HashRingStatusApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// active is the published ring; absent until the first one is published.
 	Active *ActiveRingApplyConfiguration `json:"active,omitempty"`
-	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay; absent while
-	// nothing waits.
+	// candidate is the ring that spec asks for and that waits, because it moves keys between backends that stay, or that a RingMigration
+	// goes to; absent while nothing waits, and when spec asks for the published ring again, whatever is still published beside it.
 	Candidate *CandidateRingApplyConfiguration `json:"candidate,omitempty"`
 	// pending is what the endpoints that wait for membership.joinDelay or membership.leaveDelay will move; absent while none does.
 	Pending *PendingChangeApplyConfiguration `json:"pending,omitempty"`
