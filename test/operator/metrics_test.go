@@ -22,8 +22,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/movement"
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/internal/ringcache"
 	"github.com/ringwright/ringwright/internal/telemetry"
+	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
 
@@ -197,8 +200,19 @@ func describedMetrics() []string {
 	return namesOf(telemetry.New(nil, ringcache.New(1), prometheus.NewRegistry()))
 }
 
-// agentMetrics are the names of what agents serve of their rings.
-func agentMetrics() []string { return namesOf(clientmetrics.NewCollector(nil)) }
+// agentMetrics are the names of what agents serve of their rings, of keys that move and of their proxy.
+func agentMetrics() []string {
+	config := proxy.DefaultConfig()
+	config.CacheStatusHeader = "X-Cache-Status"
+	p, err := proxy.New(&ringclient.Client{}, config)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = p.Close() }()
+	names := []string{"ringwright_agent_startup_seconds"} // Its collector is the agent's own.
+	for _, collector := range []prometheus.Collector{clientmetrics.NewCollector(nil), movement.New(), p} {
+		names = append(names, namesOf(collector)...)
+	}
+	return append(names, "ringwright_proxy_first_byte_seconds_bucket")
+}
 
 // namesOf returns the names of what a collector can serve.
 func namesOf(collector prometheus.Collector) []string {
