@@ -74,7 +74,7 @@ func newMetrics(config Config, client *ringclient.Client, seen *movement.Table) 
 // startedUp tells how long it took until the first ring was there.
 func (m *metrics) startedUp(took time.Duration) {
 	m.startup.Set(took.Seconds())
-	m.registry.MustRegister(m.startup)
+	m.here.MustRegister(m.startup)
 }
 
 // answer writes all metrics.

@@ -54,6 +54,19 @@ func (c *cluster) set(p Pod) {
 	c.pods[p.Name] = p
 }
 
+// tell has the pod with an address answer.
+func (c *cluster) tell(ip string, said Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[ip] = said
+}
+
+func (c *cluster) remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pods, name)
+}
+
 // say has the pods that are in use from one to another answer with a generation; 0 has them hang.
 func (c *cluster) say(from, to int, generation int64) {
 	c.mu.Lock()

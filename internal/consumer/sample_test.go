@@ -27,7 +27,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("of a ring that is not followed: %+v", list)
 		}
 		began := time.Now()
-		c.answers["10.0.0.0"] = counted(began, 10, 1)
+		c.tell("10.0.0.0", counted(began, 10, 1))
 		p.Follow(ring())
 		p.Publish(edge, asks(1), time.Now())
 		after(10 * time.Second)
@@ -47,7 +47,7 @@ func TestSamples(t *testing.T) {
 		}
 
 		c.count()
-		c.answers["10.0.0.0"] = counted(began.Add(time.Second), 7, 2) // Another process.
+		c.tell("10.0.0.0", counted(began.Add(time.Second), 7, 2)) // Another process.
 		after(time.Minute)
 		if got := p.Samples(edge)[0]; got.Stable.Selections != 7 || got.Stable.Errors != 2 || got.Started != began.Add(time.Second) {
 			t.Errorf("after another answer: %+v", got)
@@ -57,7 +57,7 @@ func TestSamples(t *testing.T) {
 		}
 		was := p.Samples(edge)[1].At
 		c.say(1, 2, 0)
-		delete(c.pods, "p0000")
+		c.remove("p0000")
 		p.PodChanged("cdn", labels.Set{"app": "edge"})
 		after(2 * time.Minute)
 		if list := p.Samples(edge); len(list) != 1 || list[0].Pod != "p0001" || list[0].At.Before(was) || time.Since(list[0].At) < time.Minute {

@@ -7,6 +7,7 @@ package monitoring_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,18 +52,32 @@ func read(t *testing.T, parts ...string) []byte {
 	return text
 }
 
-func alerts(t *testing.T) groups {
+// files are where alerts are, each with the tests of its own.
+var files = map[string]string{"rules.yaml": "alerts.yaml", "migration-rules.yaml": "migration.yaml"}
+
+// alerts returns those of a file.
+func alerts(t *testing.T, file string) groups {
 	t.Helper()
 	var object struct {
 		Spec groups `json:"spec"`
 	}
-	if err := yaml.Unmarshal(read(t, "config", "prometheus", "rules.yaml"), &object); err != nil {
+	if err := yaml.Unmarshal(read(t, "config", "prometheus", file), &object); err != nil {
 		t.Fatal(err)
 	}
 	if len(object.Spec.Groups) != 1 || len(object.Spec.Groups[0].Rules) == 0 {
-		t.Fatalf("groups: %+v", object.Spec.Groups)
+		t.Fatalf("groups of %s: %+v", file, object.Spec.Groups)
 	}
 	return object.Spec
+}
+
+// everyAlert returns those of all files.
+func everyAlert(t *testing.T) []rule {
+	t.Helper()
+	var all []rule
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, alerts(t, file).Groups[0].Rules...)
+	}
+	return all
 }
 
 // promtool runs the program, which CI has.
@@ -98,7 +113,7 @@ func write(t *testing.T, dir string, g groups) {
 func TestRunbooks(t *testing.T) {
 	const base = "https://github.com/ringwright/ringwright/blob/main/"
 	var pages []string
-	for _, alert := range alerts(t).Groups[0].Rules {
+	for _, alert := range everyAlert(t) {
 		page := "docs/runbooks/" + alert.Alert + ".md"
 		pages = append(pages, filepath.Join(root, page))
 		if alert.Annotations["runbook_url"] != base+page {
@@ -128,7 +143,7 @@ func TestRunbooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(pages)
+	slices.Sort(pages) // An alert that is in both files would have its page twice.
 	if !slices.Equal(pages, there) {
 		t.Errorf("pages %q, alerts %q", there, pages)
 	}
@@ -136,21 +151,25 @@ func TestRunbooks(t *testing.T) {
 
 // TestAlerts: they parse, each of them has a test, and those pass.
 func TestAlerts(t *testing.T) {
-	rules := alerts(t)
-	tests := read(t, "test", "monitoring", "testdata", "alerts.yaml")
-	for _, alert := range rules.Groups[0].Rules {
-		fires := regexp.MustCompile(`alertname: ` + alert.Alert + `\n +exp_alerts:\n`)
-		if !fires.Match(tests) {
-			t.Errorf("no test has %s fire", alert.Alert)
-		}
+	for file, testFile := range files {
+		t.Run(file, func(t *testing.T) {
+			rules := alerts(t, file)
+			tests := read(t, "test", "monitoring", "testdata", testFile)
+			for _, alert := range rules.Groups[0].Rules {
+				fires := regexp.MustCompile(`alertname: ` + alert.Alert + `\n +exp_alerts:\n`)
+				if !fires.Match(tests) {
+					t.Errorf("no test has %s fire", alert.Alert)
+				}
+			}
+			dir := t.TempDir()
+			write(t, dir, rules)
+			if err := os.WriteFile(filepath.Join(dir, testFile), tests, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			promtool(t, dir, "check", "rules", "--lint-fatal", "rules.yaml")
+			promtool(t, dir, "test", "rules", testFile)
+		})
 	}
-	dir := t.TempDir()
-	write(t, dir, rules)
-	if err := os.WriteFile(filepath.Join(dir, "alerts.yaml"), tests, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	promtool(t, dir, "check", "rules", "--lint-fatal", "rules.yaml")
-	promtool(t, dir, "test", "rules", "alerts.yaml")
 }
 
 type dashboard struct {
@@ -174,20 +193,30 @@ type dashboard struct {
 	} `json:"panels"`
 }
 
-// TestDashboard: it is JSON that Grafana takes, with expressions that parse, and no panel covers another.
-func TestDashboard(t *testing.T) {
+// TestDashboards: they are JSON that Grafana takes, with expressions that parse, and no panel covers another.
+func TestDashboards(t *testing.T) {
+	for uid, want := range map[string][]string{
+		"ringwright":           {"datasource", "namespace", "ring"},
+		"ringwright-migration": {"datasource", "namespace", "migration", "datacenter"},
+	} {
+		t.Run(uid, func(t *testing.T) { checkDashboard(t, uid, want) })
+	}
+}
+
+func checkDashboard(t *testing.T, uid string, want []string) {
+	t.Helper()
 	var d dashboard
-	if err := json.Unmarshal(read(t, "config", "grafana", "ringwright.json"), &d); err != nil {
+	if err := json.Unmarshal(read(t, "config", "grafana", uid+".json"), &d); err != nil {
 		t.Fatal(err)
 	}
 	var variables []string
 	for _, variable := range d.Templating.List {
 		variables = append(variables, variable.Name)
 	}
-	if want := []string{"datasource", "namespace", "ring"}; d.UID != "ringwright" || !slices.Equal(variables, want) {
+	if d.UID != uid || !slices.Equal(variables, want) {
 		t.Errorf("uid %s, variables %q, want %q", d.UID, variables, want)
 	}
-	fill := strings.NewReplacer("$namespace", ".*", "$ring", ".*", "$__rate_interval", "5m", "$__range", "6h")
+	fill := strings.NewReplacer("$namespace", ".*", "$ring", ".*", "$migration", ".*", "$datacenter", ".*", "$__rate_interval", "5m", "$__range", "6h")
 	ids, cells, panels := map[int]bool{}, map[[2]int]string{}, group{Name: "panels"}
 	for _, panel := range d.Panels {
 		if ids[panel.ID] {

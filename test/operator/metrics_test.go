@@ -22,8 +22,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/movement"
+	"github.com/ringwright/ringwright/internal/proxy"
 	"github.com/ringwright/ringwright/internal/ringcache"
 	"github.com/ringwright/ringwright/internal/telemetry"
+	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/ringclient/clientmetrics"
 )
 
@@ -156,7 +159,9 @@ var _ = Describe("metrics", func() {
 			served[name] = true
 		}
 		asked := regexp.MustCompile(`\b(up|(ringwright|leader_election|controller_runtime|workqueue|rest_client|process|go)_[a-z_]+)\b`)
-		for _, path := range []string{"prometheus/rules.yaml", "grafana/ringwright.json"} {
+		for _, path := range []string{
+			"prometheus/rules.yaml", "prometheus/migration-rules.yaml", "grafana/ringwright.json", "grafana/ringwright-migration.json",
+		} {
 			text, err := os.ReadFile(filepath.Join(root, "config", path))
 			Expect(err).NotTo(HaveOccurred())
 			var content any
@@ -192,13 +197,29 @@ func expressions(content any) []string {
 	return list
 }
 
-// describedMetrics returns the names that the metrics of HashRings can have.
+// describedMetrics returns the names that the metrics of HashRings and RingMigrations can have.
 func describedMetrics() []string {
-	return namesOf(telemetry.New(nil, ringcache.New(1), prometheus.NewRegistry()))
+	names := []string{"ringwright_migration_gate_result", "ringwright_migration_gate_value"} // Their collector is that of package gate.
+	names = append(names, namesOf(telemetry.NewMigrations(nil, prometheus.NewRegistry()))...)
+	return append(names, namesOf(telemetry.New(nil, ringcache.New(1), prometheus.NewRegistry()))...)
 }
 
-// agentMetrics are the names of what agents serve of their rings.
-func agentMetrics() []string { return namesOf(clientmetrics.NewCollector(nil)) }
+// agentMetrics are the names of what agents serve of their rings, of keys that move and of their proxy.
+func agentMetrics() []string {
+	config := proxy.DefaultConfig()
+	config.CacheStatusHeader = "X-Cache-Status"
+	p, err := proxy.New(&ringclient.Client{}, config)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = p.Close() }()
+	names := []string{ // The first is of the agent itself, the others are parts of summaries and histograms.
+		"ringwright_agent_startup_seconds", "ringwright_client_load_duration_seconds_sum", "ringwright_client_load_duration_seconds_count",
+		"ringwright_proxy_first_byte_seconds_bucket",
+	}
+	for _, collector := range []prometheus.Collector{clientmetrics.NewCollector(nil), movement.New(), p} {
+		names = append(names, namesOf(collector)...)
+	}
+	return names
+}
 
 // namesOf returns the names of what a collector can serve.
 func namesOf(collector prometheus.Collector) []string {
