@@ -24,14 +24,18 @@ var _ = DescribeTable("The status of a RingMigration is refused with", func(ctx 
 	Entry("a phase that there is not", func(s *v1alpha1.RingMigrationStatus) { s.Phase = "Waiting" }, `phase: Unsupported value: "Waiting"`),
 	Entry("a stepPhase that there is not", func(s *v1alpha1.RingMigrationStatus) { s.StepPhase = "Waiting" }, `stepPhase: Unsupported value: "Waiting"`),
 	Entry("a long token", func(s *v1alpha1.RingMigrationStatus) { s.Token = strings.Repeat("t", 65) }, "token: Too long: may not be more than 64"),
-	Entry("33 stages", func(s *v1alpha1.RingMigrationStatus) { s.Plan = migrationPlan(statusSize{stages: 33, steps: 1, datacenters: 33}) }, "plan: Too many: 33: must have at most 32 items"),
+	Entry("33 stages", func(s *v1alpha1.RingMigrationStatus) {
+		s.Plan = migrationPlan(statusSize{stages: 33, steps: 1, datacenters: 33})
+	}, "plan: Too many: 33: must have at most 32 items"),
 	Entry("1,025 of the remainder", func(s *v1alpha1.RingMigrationStatus) { s.Remainder = items(1025, site) }, "remainder: Too many: 1025: must have at most 1024 items"),
 	Entry("17 rings", func(s *v1alpha1.RingMigrationStatus) { s.Rings = make([]v1alpha1.MigrationRing, 17) }, "rings: Too many: 17: must have at most 16 items"),
 	Entry("1,025 shares", func(s *v1alpha1.RingMigrationStatus) { s.Split = make([]v1alpha1.DatacenterShare, 1025) }, "split: Too many: 1025: must have at most 1024 items"),
 	Entry("a share above all", func(s *v1alpha1.RingMigrationStatus) { s.Split[0].BasisPoints = 10001 }, "split[0].basisPoints: Invalid value: 10001"),
 	Entry("17 gates", func(s *v1alpha1.RingMigrationStatus) { s.Gates = make([]v1alpha1.GateStatus, 17) }, "gates: Too many: 17: must have at most 16 items"),
 	Entry("a result that there is not", func(s *v1alpha1.RingMigrationStatus) { s.Gates[0].Result = "Unknown" }, `gates[0].result: Unsupported value: "Unknown"`),
-	Entry("101 failures", func(s *v1alpha1.RingMigrationStatus) { s.Gates[0].Failures = items(101, func(int) metav1.MicroTime { return statusTime }) }, "gates[0].failures: Too many: 101: must have at most 100 items"),
+	Entry("101 failures", func(s *v1alpha1.RingMigrationStatus) {
+		s.Gates[0].Failures = items(101, func(int) metav1.MicroTime { return statusTime })
+	}, "gates[0].failures: Too many: 101: must have at most 100 items"),
 	Entry("513 characters of a gate", func(s *v1alpha1.RingMigrationStatus) { s.Gates[0].Detail = strings.Repeat("d", 513) }, "gates[0].detail: Too long: may not be more than 512"),
 	Entry("1,025 datacenters", func(s *v1alpha1.RingMigrationStatus) { s.Datacenters = make([]v1alpha1.MigrationDatacenter, 1025) }, "datacenters: Too many: 1025: must have at most 1024 items"),
 	Entry("33 holds", func(s *v1alpha1.RingMigrationStatus) { s.Holds = make([]v1alpha1.MigrationHold, 33) }, "holds: Too many: 33: must have at most 32 items"),

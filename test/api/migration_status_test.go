@@ -52,7 +52,9 @@ func site(i int) string { return fmt.Sprintf("datacenter-%04d", i) }
 
 // migrationStatus returns a status of a size, with every field set.
 func migrationStatus(z statusSize) v1alpha1.RingMigrationStatus {
-	share := func(i int) v1alpha1.DatacenterShare { return v1alpha1.DatacenterShare{Datacenter: site(i), BasisPoints: 10000} }
+	share := func(i int) v1alpha1.DatacenterShare {
+		return v1alpha1.DatacenterShare{Datacenter: site(i), BasisPoints: 10000}
+	}
 	gate := func(i int) string { return fmt.Sprintf("gate-%d", i) }
 	return v1alpha1.RingMigrationStatus{
 		ObservedGeneration: 7, Phase: v1alpha1.MigrationShifting, StepPhase: v1alpha1.StepAwaitingApproval,
@@ -63,7 +65,7 @@ func migrationStatus(z statusSize) v1alpha1.RingMigrationStatus {
 			return v1alpha1.MigrationRing{Name: fmt.Sprintf("ring-%d", i), Candidate: "sha256:" + strings.Repeat("a", 64), Generation: 41, LeaderEpoch: 3}
 		}),
 		Dispatch: &v1alpha1.MigrationDispatch{
-			Number: 9, At: statusTime, Published: true, UnconvergedSince: &statusTime, EffectiveAt: &statusTime, Approved: true, Skipped: true,
+			Number: 9, At: &statusTime, Published: true, UnconvergedSince: &statusTime, EffectiveAt: &statusTime, Approved: true, Skipped: true,
 		},
 		Soak: &v1alpha1.SoakAccount{Required: *duration(time.Hour), Credited: *duration(1500 * time.Millisecond), CleanAt: &statusTime},
 		Gates: items(z.gates, func(i int) v1alpha1.GateStatus {
@@ -138,7 +140,7 @@ var _ = Describe("The status of a RingMigration", func() {
 		object.SetName(name)
 		for range 2 { // The second one changes nothing.
 			before := getMigration(ctx, name)
-			Expect(api.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
+			Expect(api.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(v1alpha1.FieldManagerMigration))).To(Succeed())
 			after := getMigration(ctx, name)
 			Expect(cmp.Diff(want, after.Status)).To(BeEmpty())
 			if before.Status.Phase != "" {
