@@ -30,7 +30,7 @@ end
 if not holds("Ready") then
   return health("Progressing", conditions.Ready)
 end
-if holds("Held") and conditions.Held.reason == "Pinned" or holds("MigrationRequired") then
+if holds("Held") and conditions.Held.reason == "Pinned" then
   return health("Suspended", conditions.Ready)
 end
 local healthy = health("Healthy", conditions.Ready)
