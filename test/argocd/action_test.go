@@ -53,7 +53,7 @@ func TestActionsCreate(t *testing.T) {
 				t.Fatalf("got %v, want a create", result[0])
 			}
 			action := &unstructured.Unstructured{Object: impact["resource"].(map[string]any)}
-			if name := action.GetName(); !regexp.MustCompile(`^v1-to-v3-` + nameOf(kind) + `-\d{14}$`).MatchString(name) || action.GetNamespace() != "cdn" {
+			if name := action.GetName(); !regexp.MustCompile(`^v1-to-v3-`+nameOf(kind)+`-\d{14}$`).MatchString(name) || action.GetNamespace() != "cdn" {
 				t.Errorf("name %s/%s", action.GetNamespace(), name)
 			}
 			want := map[string]any{
