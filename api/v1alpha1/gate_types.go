@@ -9,8 +9,10 @@ import (
 // MigrationGate is a measurement that judges the candidate. Its result is Pass, Fail, NoData, Error or Inconclusive: only Pass lets a
 // soak go on, only Fail rolls back, and the others hold.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.prometheus) ? 1 : 0) + (has(self.consumers) ? 1 : 0) + (has(self.object) ? 1 : 0) == 1",reason=FieldValueRequired,message="exactly one of prometheus, consumers and object must be set"
-// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (has(self.failWhen) || has(self.passWhen))",message="failWhen and passWhen go with prometheus, which needs at least one of them"
+// +kubebuilder:validation:XValidation:rule="(has(self.prometheus) ? 1 : 0) + (has(self.consumers) ? 1 : 0) + (has(self.object) ? 1 : 0) == 1",reason=FieldValueRequired,messageExpression="'gate %s: exactly one of prometheus, consumers and object must be set; got %d'.format([self.name, (has(self.prometheus) ? 1 : 0) + (has(self.consumers) ? 1 : 0) + (has(self.object) ? 1 : 0)])"
+// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (has(self.failWhen) || has(self.passWhen))",messageExpression="'gate %s: failWhen and passWhen go with prometheus, which needs at least one of them'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSamples) || self.minSamples == 0 || has(self.consumers) || (has(self.prometheus) && has(self.prometheus.samplesQuery))",fieldPath=".minSamples",messageExpression="'gate %s: minSamples must be 0 without prometheus.samplesQuery or consumers, which count the samples; got %d'.format([self.name, self.minSamples])"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Observe' || self.interval.getSeconds() * (self.failureThreshold - 1) <= self.failureWindow.getSeconds()",fieldPath=".failureWindow",messageExpression="'gate %s: failureWindow must be at least %ds, so that %d failures at interval %s fall within it; got %s'.format([self.name, self.interval.getSeconds() * (self.failureThreshold - 1), self.failureThreshold, self.interval, self.failureWindow])"
 type MigrationGate struct {
 	// name identifies the gate: 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit.
 	// +required
@@ -51,7 +53,7 @@ type MigrationGate struct {
 	PassWhen string `json:"passWhen,omitempty"`
 
 	// minSamples is how many samples the result needs, of prometheus.samplesQuery or of the consumers' selections on the candidate: 0 to
-	// 1000000000000, default 0. With fewer it is Inconclusive.
+	// 1000000000000, default 0, and 0 without either. With fewer it is Inconclusive.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000000000
@@ -73,7 +75,8 @@ type MigrationGate struct {
 	// +kubebuilder:validation:Maximum=100
 	FailureThreshold int32 `json:"failureThreshold,omitempty"`
 
-	// failureWindow is the time within which they count, 1s to 24h, default 10m.
+	// failureWindow is the time within which they count, 1s to 24h, default 10m. With mode Enforce failureThreshold measurements have to
+	// fit into it: it is at least interval × (failureThreshold - 1).
 	// +optional
 	// +default="10m"
 	// +kubebuilder:validation:Type=string
@@ -182,12 +185,14 @@ type ObjectGate struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[a-z0-9]+$`
 	APIVersion string `json:"apiVersion"`
 
 	// kind is its kind.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 	Kind string `json:"kind"`
 
 	// name is its name.

@@ -72,3 +72,7 @@ const (
 // AnnotationRelease is set on a HashRing, by kubectl hashring release, to the token of status.hold: what the hold names may
 // be removed. It confirms that and nothing that is lost later.
 const AnnotationRelease = "ringwright.dev/release"
+
+// AnnotationAllowActiveDeletion on a RingMigration, with the value "true", lets it be deleted while it runs, which the admission policy of
+// config/policy refuses otherwise.
+const AnnotationAllowActiveDeletion = "ringwright.dev/allow-active-deletion"

@@ -423,7 +423,7 @@ type MigrationHold struct {
 type MigrationPause struct {
 	// by is the user.
 	// +required
-	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
 
 	// at is when.
@@ -477,7 +477,7 @@ type ActionRecord struct {
 
 	// actor is the user who gave it.
 	// +required
-	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:MaxLength=512
 	Actor string `json:"actor"`
 
 	// reason is what that user said about it.
@@ -585,6 +585,7 @@ type RingMigrationReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -607,7 +608,7 @@ type ActionActor struct {
 	// username is the name of the user, as the API server knows it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:MaxLength=512
 	Username string `json:"username"`
 }
 
@@ -661,6 +662,8 @@ type RingMigrationActionStatus struct {
 
 	// migrationUID is the UID of the RingMigration that decided.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
 	MigrationUID types.UID `json:"migrationUID,omitempty"`
 }
 

@@ -25,6 +25,9 @@ import (
 // +kubebuilder:printcolumn:name="Rollback",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="RollbackAvailable")].status`,description="Whether there is a way back"
 // +kubebuilder:printcolumn:name="Token",type=string,priority=1,JSONPath=`.status.token`,description="What an action has to carry to reach this step"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",messageExpression="'metadata.name must have at most 63 characters; got %d'.format([self.metadata.name.size()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.status.phase) || !(self.status.phase in ['Shifting', 'Soaking']) || !has(self.status.position) || !has(self.status.plan) || (self.spec.stages == oldSelf.spec.stages && self.spec.stages.map(s, s.name) == oldSelf.spec.stages.map(s, s.name)) || self.status.plan.all(i, p, i > self.status.position.stage || (i < self.spec.stages.size() && self.spec.stages[i].name == p.name && (has(p.datacenters.names) ? has(self.spec.stages[i].datacenters.names) && self.spec.stages[i].datacenters.names == p.datacenters.names : !has(self.spec.stages[i].datacenters.names) || self.spec.stages[i].datacenters.names.size() == 0) && self.spec.stages[i].steps.size() >= (i < self.status.position.stage ? p.steps.size() : self.status.position.step + 1)))",fieldPath=".spec.stages",reason=FieldValueForbidden,messageExpression="self.status.plan.transformList(i, p, i <= self.status.position.stage && !(i < self.spec.stages.size() && self.spec.stages[i].name == p.name && (has(p.datacenters.names) ? has(self.spec.stages[i].datacenters.names) && self.spec.stages[i].datacenters.names == p.datacenters.names : !has(self.spec.stages[i].datacenters.names) || self.spec.stages[i].datacenters.names.size() == 0) && self.spec.stages[i].steps.size() >= (i < self.status.position.stage ? p.steps.size() : self.status.position.step + 1)), 'stages[%d] has begun: its name %s, its datacenters and the first %d of its steps cannot be changed or removed'.format([i, p.name, (i < self.status.position.stage ? p.steps.size() : self.status.position.step + 1)]))[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.status.phase) || !(self.status.phase in ['Shifting', 'Soaking']) || !has(self.status.position) || !has(self.status.plan) || (self.spec.stages == oldSelf.spec.stages && self.spec.stages.map(s, s.name) == oldSelf.spec.stages.map(s, s.name)) || !self.status.plan.exists(i, p, p.steps.exists(j, q, i < self.spec.stages.size() && j < self.spec.stages[i].steps.size() && (i < self.status.position.stage || (i == self.status.position.stage && j <= self.status.position.step)) && (double(self.spec.stages[i].steps[j].traffic.split('%')[0]) > double(q.traffic.split('%')[0]) || self.spec.stages[i].steps[j].soak < q.soak || (q.approval != 'None' && self.spec.stages[i].steps[j].approval == 'None') || (has(self.spec.stages[i].steps[j].gates) && self.spec.stages[i].steps[j].gates.size() > 0 && (!has(q.gates) || q.gates.size() == 0 || !sets.contains(self.spec.stages[i].steps[j].gates, q.gates))))))",fieldPath=".spec.stages",reason=FieldValueForbidden,messageExpression="self.status.plan.transformList(i, p, p.steps.transformList(j, q, i < self.spec.stages.size() && j < self.spec.stages[i].steps.size() && (i < self.status.position.stage || (i == self.status.position.stage && j <= self.status.position.step)) && (double(self.spec.stages[i].steps[j].traffic.split('%')[0]) > double(q.traffic.split('%')[0]) || self.spec.stages[i].steps[j].soak < q.soak || (q.approval != 'None' && self.spec.stages[i].steps[j].approval == 'None') || (has(self.spec.stages[i].steps[j].gates) && self.spec.stages[i].steps[j].gates.size() > 0 && (!has(q.gates) || q.gates.size() == 0 || !sets.contains(self.spec.stages[i].steps[j].gates, q.gates)))), 'stages[%d].steps[%d] has begun with traffic %s, soak %s, approval %s and gates %s: traffic can only fall, soak only grow, approval and gates only be added; got %s, %s, %s and %s'.format([i, j, q.traffic, q.soak, q.approval, has(q.gates) ? q.gates.join(' ') : 'all', self.spec.stages[i].steps[j].traffic, self.spec.stages[i].steps[j].soak, self.spec.stages[i].steps[j].approval, has(self.spec.stages[i].steps[j].gates) ? self.spec.stages[i].steps[j].gates.join(' ') : 'all']))).filter(list, list.size() > 0)[0][0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.status.phase) || !(self.status.phase in ['Shifting', 'Soaking']) || !has(self.status.position) || !has(self.status.plan) || (self.spec.stages == oldSelf.spec.stages && self.spec.stages.map(s, s.name) == oldSelf.spec.stages.map(s, s.name)) || self.status.position.stage < self.status.plan.size() || self.spec.stages.size() <= self.status.plan.size()",fieldPath=".spec.stages",reason=FieldValueForbidden,messageExpression="'all %d stages are done; no stage can be added, got %d'.format([self.status.plan.size(), self.spec.stages.size()])"
 type RingMigration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -50,9 +53,10 @@ type RingMigrationList struct {
 
 // RingMigrationSpec is the plan of a migration. It can be edited at any time; what has begun only becomes more cautious.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.ringRef) != has(self.ringSelector)",reason=FieldValueRequired,message="exactly one of ringRef and ringSelector must be set"
-// +kubebuilder:validation:XValidation:rule="has(self.ringRef) == has(oldSelf.ringRef) && (!has(self.ringRef) || self.ringRef == oldSelf.ringRef)",reason=FieldValueForbidden,message="ringRef cannot be changed: make another RingMigration"
-// +kubebuilder:validation:XValidation:rule="has(self.ringSelector) == has(oldSelf.ringSelector) && (!has(self.ringSelector) || self.ringSelector == oldSelf.ringSelector)",reason=FieldValueForbidden,message="ringSelector cannot be changed: make another RingMigration"
+// +kubebuilder:validation:XValidation:rule="has(self.ringRef) != has(self.ringSelector)",reason=FieldValueRequired,messageExpression="'exactly one of ringRef and ringSelector must be set; got ' + (has(self.ringRef) ? 'both' : 'neither')"
+// +kubebuilder:validation:XValidation:rule="has(self.ringRef) == has(oldSelf.ringRef) && (!has(self.ringRef) || self.ringRef == oldSelf.ringRef)",fieldPath=".ringRef",reason=FieldValueForbidden,messageExpression="'ringRef cannot be changed; it is %s, got %s: make another RingMigration'.format([has(oldSelf.ringRef) ? oldSelf.ringRef.name : 'absent', has(self.ringRef) ? self.ringRef.name : 'absent'])"
+// +kubebuilder:validation:XValidation:rule="has(self.ringSelector) == has(oldSelf.ringSelector) && (!has(self.ringSelector) || self.ringSelector == oldSelf.ringSelector)",fieldPath=".ringSelector",reason=FieldValueForbidden,message="ringSelector cannot be changed: make another RingMigration"
+// +kubebuilder:validation:XValidation:rule="self.stages.all(s, s.steps.all(t, !has(t.gates) || sets.contains(has(self.gates) ? self.gates.map(g, g.name) : [], t.gates)))",fieldPath=".stages",messageExpression="self.stages.transformList(i, s, s.steps.exists(t, has(t.gates) && !sets.contains(has(self.gates) ? self.gates.map(g, g.name) : [], t.gates)), s.steps.transformList(j, t, has(t.gates) && !sets.contains(has(self.gates) ? self.gates.map(g, g.name) : [], t.gates), 'stages[%d].steps[%d].gates must be among the names of gates; got %s'.format([i, j, t.gates.join(', ')]))[0])[0]"
 type RingMigrationSpec struct {
 	// ringRef names the HashRing, in the namespace of the RingMigration. It cannot be changed.
 	// +optional
@@ -65,14 +69,16 @@ type RingMigrationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 32) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 32)",message="ringSelector must have at most 32 matchLabels and at most 32 matchExpressions"
 	RingSelector *metav1.LabelSelector `json:"ringSelector,omitempty"`
 
-	// stages are done one after the other, 1 to 32, each name once. Stages that have begun can only be made more cautious: an edit that
-	// is bolder does not take effect, which hold PlanDrift says.
+	// stages are done one after the other, 1 to 32, each name once. Steps that have begun can only be made more cautious: lower traffic,
+	// a longer soak, an approval, more gates. A bolder edit is refused; one that is older than the step's beginning in status does not
+	// take effect, which hold PlanDrift says.
 	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == self.size() - 1 || !has(s.datacenters.remainder) || !s.datacenters.remainder)",message="only the last stage can take the remainder"
+	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == self.size() - 1 || !has(s.datacenters.remainder) || !s.datacenters.remainder)",messageExpression="self.transformList(i, s, i < self.size() - 1 && has(s.datacenters.remainder) && s.datacenters.remainder, 'only the last stage can take the remainder; stages[%d] %s does'.format([i, s.name]))[0]"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.datacenters.names) ? s.datacenters.names.size() : 0).sum() <= 1024",messageExpression="'all stages together must name at most 1024 datacenters; got %d'.format([self.map(s, has(s.datacenters.names) ? s.datacenters.names.size() : 0).sum()])"
 	Stages []MigrationStage `json:"stages"`
 
 	// gates are measurements that judge the candidate, at most 16, each name once.
@@ -131,6 +137,7 @@ type RingReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -152,16 +159,17 @@ type MigrationStage struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == 0 || double(s.traffic.replace('%', '')) > double(self[i - 1].traffic.replace('%', '')))",message="the traffic of steps must grow"
-	// +kubebuilder:validation:XValidation:rule="double(self[self.size() - 1].traffic.replace('%', '')) == 100.0",message="the last of steps must have traffic 100%"
+	// +kubebuilder:validation:XValidation:rule="self.exists(s, !s.traffic.matches('^[0-9]+([.][0-9]*)?%$')) || self.all(i, s, i == 0 || double(s.traffic.replace('%', '')) > double(self[i - 1].traffic.replace('%', '')))",messageExpression="self.transformList(i, s, i > 0 && double(s.traffic.replace('%', '')) <= double(self[i - 1].traffic.replace('%', '')), 'the traffic of steps must grow; steps[%d] has %s after %s'.format([i, s.traffic, self[i - 1].traffic]))[0]"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self[self.size() - 1].traffic.matches('^[0-9]+([.][0-9]*)?%$') || double(self[self.size() - 1].traffic.replace('%', '')) == 100.0",messageExpression="'the last of steps must have traffic 100%; got ' + self[self.size() - 1].traffic"
 	Steps []MigrationStep `json:"steps"`
 }
 
 // StageDatacenters says which datacenters a stage moves: those that it names, or all that no stage names.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.names) && self.names.size() > 0) != (has(self.remainder) && self.remainder)",reason=FieldValueRequired,message="exactly one of names and remainder must be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.names) && self.names.size() > 0) != (has(self.remainder) && self.remainder)",reason=FieldValueRequired,messageExpression="'exactly one of names and remainder must be set; got ' + (has(self.names) && self.names.size() > 0 ? 'both' : 'neither')"
 type StageDatacenters struct {
-	// names are the names of datacenters as consumers give them, at most 1024 in all stages, each in one stage only.
+	// names are the names of datacenters as consumers give them, at most 1024 in all stages. Each can be in one stage only, which
+	// condition Accepted looks at: it costs too much to look at it when the object is written.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -236,6 +244,7 @@ type MigrationLimits struct {
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	ExcludedDatacenters []string `json:"excludedDatacenters,omitempty"`
 }
 
@@ -292,9 +301,9 @@ type RollbackPolicy struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=7
-	// +kubebuilder:validation:XValidation:rule=`self.all(s, s.matches(r'^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)%$'))`,message="steps must be percentages from 0% to 100% with at most 2 decimals, such as 10%"
-	// +kubebuilder:validation:XValidation:rule="self.all(i, s, i == 0 || double(s.replace('%', '')) < double(self[i - 1].replace('%', '')))",message="steps must fall"
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || double(self[self.size() - 1].replace('%', '')) == 0.0",message="the last of steps must be 0%"
+	// +kubebuilder:validation:XValidation:rule=`self.all(s, s.matches(r'^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)%$'))`,messageExpression="'steps must be percentages from 0%% to 100%% with at most 2 decimals, such as 10%%; got %s'.format([self.filter(s, !s.matches(r'^(100(\\.0{1,2})?|[0-9]{1,2}(\\.[0-9]{1,2})?)%$'))[0]])"
+	// +kubebuilder:validation:XValidation:rule="self.exists(s, !s.matches('^[0-9]+([.][0-9]*)?%$')) || self.all(i, s, i == 0 || double(s.replace('%', '')) < double(self[i - 1].replace('%', '')))",messageExpression="self.transformList(i, s, i > 0 && double(s.replace('%', '')) >= double(self[i - 1].replace('%', '')), 'steps must fall; steps[%d] is %s after %s'.format([i, s, self[i - 1]]))[0]"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self[self.size() - 1].matches('^[0-9]+([.][0-9]*)?%$') || double(self[self.size() - 1].replace('%', '')) == 0.0",messageExpression="'the last of steps must be 0%; got ' + self[self.size() - 1]"
 	Steps []string `json:"steps,omitempty"`
 
 	// interval is how long each of steps lasts, 1s to 24h, default 5m.

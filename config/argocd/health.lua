@@ -1,7 +1,7 @@
 -- Health of a ringwright.dev HashRing for Argo CD. README.md beside this file says how it is installed.
 --
--- It says what kstatus says, but for rings that wait for somebody's decision: kstatus takes them for current, and Argo CD
--- has the word Suspended for them.
+-- It says what kstatus says, but for rings that are pinned: kstatus takes them for current, and Argo CD has the word Suspended
+-- for them. One whose candidate waits is Healthy: sync waves wait for that, and the RingMigration may be in the next one.
 local status = obj.status or {}
 local conditions = {}
 for _, condition in ipairs(status.conditions or {}) do
@@ -30,7 +30,7 @@ end
 if not holds("Ready") then
   return health("Progressing", conditions.Ready)
 end
-if holds("Held") and conditions.Held.reason == "Pinned" or holds("MigrationRequired") then
+if holds("Held") and conditions.Held.reason == "Pinned" then
   return health("Suspended", conditions.Ready)
 end
 local healthy = health("Healthy", conditions.Ready)

@@ -29,13 +29,24 @@ type Schema struct {
 }
 
 // HashRing returns the schema of HashRings. It is compiled once, which takes some milliseconds.
-var HashRing = sync.OnceValues(func() (*Schema, error) {
-	text, err := crd.Bases.ReadFile("bases/ringwright.dev_hashrings.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("reading the embedded CRD: %w", err)
-	}
-	return compile(text, "v1alpha1")
-})
+var HashRing = embedded("hashrings")
+
+// RingMigration returns the schema of RingMigrations, as HashRing does.
+var RingMigration = embedded("ringmigrations")
+
+// RingMigrationAction returns the schema of RingMigrationActions, as HashRing does.
+var RingMigrationAction = embedded("ringmigrationactions")
+
+// embedded compiles the CRD of a resource when it is asked for.
+func embedded(resource string) func() (*Schema, error) {
+	return sync.OnceValues(func() (*Schema, error) {
+		text, err := crd.Bases.ReadFile("bases/ringwright.dev_" + resource + ".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("reading the embedded CRD: %w", err)
+		}
+		return compile(text, "v1alpha1")
+	})
+}
 
 // compile prepares one version of a CRD as the API server does when the CRD is installed.
 func compile(text []byte, version string) (*Schema, error) {

@@ -23,8 +23,8 @@ import (
 const oldestEnvironment = "1.32"
 
 var _ = Describe("The rules of the schema", func() {
-	It("compile on the oldest Kubernetes that is supported", func() {
-		document, err := os.ReadFile("../../config/crd/bases/ringwright.dev_hashrings.yaml")
+	DescribeTable("compile on the oldest Kubernetes that is supported", func(resource string, atLeast int) {
+		document, err := os.ReadFile("../../config/crd/bases/ringwright.dev_" + resource + ".yaml")
 		Expect(err).NotTo(HaveOccurred())
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		Expect(yaml.UnmarshalStrict(document, definition)).To(Succeed())
@@ -35,8 +35,12 @@ var _ = Describe("The rules of the schema", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		count := compileRules("", structural, environment.MustBaseEnvSet(version.MustParseGeneric(oldestEnvironment)))
-		Expect(count).To(BeNumerically(">", 10))
-	})
+		Expect(count).To(BeNumerically(">=", atLeast))
+	},
+		Entry("of HashRings", "hashrings", 10),
+		Entry("of RingMigrations", "ringmigrations", 35),
+		Entry("of RingMigrationActions", "ringmigrationactions", 2),
+	)
 })
 
 // compileRules compiles the rules of a schema and of everything below it, and returns how many there are.

@@ -3,11 +3,13 @@
 package api_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -29,7 +31,7 @@ var _ = Describe("The samples", func() {
 	})
 
 	It("are all in the kustomization", func() {
-		files, err := filepath.Glob(filepath.Join(samples, "hashring_*.yaml"))
+		files, err := filepath.Glob(filepath.Join(samples, "[hr]*_*.yaml")) // Those of HashRings and RingMigrations.
 		Expect(err).NotTo(HaveOccurred())
 		names := make([]string, 0, len(files))
 		for _, file := range files {
@@ -51,10 +53,19 @@ var _ = Describe("The samples", func() {
 			// The second apply may write once: the API server drops the status of a new object, and stores its default
 			// with the next write.
 			Expect(apply(ctx, sample)).To(Succeed())
-			settled := get(ctx, sample.GetName())
-			Expect(settled.Generation).To(BeEquivalentTo(1))
+			settled := stored(ctx, sample)
+			Expect(settled.GetGeneration()).To(BeEquivalentTo(1))
 			Expect(apply(ctx, sample)).To(Succeed())
-			Expect(get(ctx, sample.GetName()).ResourceVersion).To(Equal(settled.ResourceVersion))
+			Expect(stored(ctx, sample).GetResourceVersion()).To(Equal(settled.GetResourceVersion()))
 		}
 	})
 })
+
+// stored returns what the API server stored of an object.
+func stored(ctx context.Context, object *unstructured.Unstructured) *unstructured.Unstructured {
+	GinkgoHelper()
+	got := &unstructured.Unstructured{}
+	got.SetGroupVersionKind(object.GroupVersionKind())
+	Expect(api.Get(ctx, keyOf(object), got)).To(Succeed())
+	return got
+}

@@ -86,7 +86,7 @@ func states(t *testing.T) []state {
 	list = append(list, stale.as(v1alpha1.ReasonRingPublished, "Progressing", "InProgress", "has not looked at this generation yet"))
 	for _, reason := range []v1alpha1.ConditionReason{
 		v1alpha1.ReasonNoBackends, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonDuplicateIdentity, v1alpha1.ReasonSnapshotTooLarge,
-		v1alpha1.ReasonNameConflict, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonBelowMinimum,
+		v1alpha1.ReasonNameConflict, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonBelowMinimum, v1alpha1.ReasonMigrationInProgress,
 	} {
 		s := decided(t, "refused for "+string(reason), refused(reason), nil)
 		list = append(list, s.as(reason, "Degraded", "Failed", string(reason)+": what is wrong; no ring has been published yet"))
@@ -134,9 +134,9 @@ func publishedStates(t *testing.T) []state {
 		decided(t, "pinned", held(v1alpha1.ReasonPinned, true), nil).
 			as(v1alpha1.ReasonPinned, "Suspended", current, "Pinned: why it is held"),
 		decided(t, "another algorithm waits", waiting(published(t), v1alpha1.ReasonAlgorithmChanged), nil).
-			as(v1alpha1.ReasonCandidateWaiting, "Suspended", current, moves),
+			as(v1alpha1.ReasonCandidateWaiting, "Healthy", current, moves),
 		decided(t, "too much would move", waiting(held(v1alpha1.ReasonMovementBudget, true), v1alpha1.ReasonMovementBudget), nil).
-			as(v1alpha1.ReasonCandidateWaiting, "Suspended", current, moves),
+			as(v1alpha1.ReasonCandidateWaiting, "Healthy", current, moves),
 		decided(t, "a candidate waits behind a loss", waiting(held(v1alpha1.ReasonSuddenLoss, true), v1alpha1.ReasonAlgorithmChanged), nil).
 			as(v1alpha1.ReasonSuddenLoss, "Degraded", "Failed", "SuddenLoss: why it is held"),
 	}

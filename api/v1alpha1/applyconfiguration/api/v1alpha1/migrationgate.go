@@ -32,13 +32,14 @@ type MigrationGateApplyConfiguration struct {
 	// failWhen is false.
 	PassWhen *string `json:"passWhen,omitempty"`
 	// minSamples is how many samples the result needs, of prometheus.samplesQuery or of the consumers' selections on the candidate: 0 to
-	// 1000000000000, default 0. With fewer it is Inconclusive.
+	// 1000000000000, default 0, and 0 without either. With fewer it is Inconclusive.
 	MinSamples *int64 `json:"minSamples,omitempty"`
 	// interval is how often it is measured, 1s to 1h, default 1m. A result is worth nothing once it is older than twice that.
 	Interval *v1.Duration `json:"interval,omitempty"`
 	// failureThreshold is how many Fails within failureWindow roll back, 1 to 100, default 3.
 	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
-	// failureWindow is the time within which they count, 1s to 24h, default 10m.
+	// failureWindow is the time within which they count, 1s to 24h, default 10m. With mode Enforce failureThreshold measurements have to
+	// fit into it: it is at least interval × (failureThreshold - 1).
 	FailureWindow *v1.Duration `json:"failureWindow,omitempty"`
 }
 

@@ -19,8 +19,9 @@ type RingMigrationSpecApplyConfiguration struct {
 	// ringSelector selects several HashRings by their labels, which move in step: at most 32 matchLabels and 32 matchExpressions, at
 	// least one of both. Those that match when it begins are migrated, at most 16. It cannot be changed.
 	RingSelector *v1.LabelSelectorApplyConfiguration `json:"ringSelector,omitempty"`
-	// stages are done one after the other, 1 to 32, each name once. Stages that have begun can only be made more cautious: an edit that
-	// is bolder does not take effect, which hold PlanDrift says.
+	// stages are done one after the other, 1 to 32, each name once. Steps that have begun can only be made more cautious: lower traffic,
+	// a longer soak, an approval, more gates. A bolder edit is refused; one that is older than the step's beginning in status does not
+	// take effect, which hold PlanDrift says.
 	Stages []MigrationStageApplyConfiguration `json:"stages,omitempty"`
 	// gates are measurements that judge the candidate, at most 16, each name once.
 	Gates []MigrationGateApplyConfiguration `json:"gates,omitempty"`

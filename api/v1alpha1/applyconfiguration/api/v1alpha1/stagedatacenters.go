@@ -9,7 +9,8 @@ package v1alpha1
 //
 // StageDatacenters says which datacenters a stage moves: those that it names, or all that no stage names.
 type StageDatacentersApplyConfiguration struct {
-	// names are the names of datacenters as consumers give them, at most 1024 in all stages, each in one stage only.
+	// names are the names of datacenters as consumers give them, at most 1024 in all stages. Each can be in one stage only, which
+	// condition Accepted looks at: it costs too much to look at it when the object is written.
 	Names []string `json:"names,omitempty"`
 	// remainder takes the datacenters that have consumers when the stage begins and that no stage names. Only the last stage can.
 	Remainder *bool `json:"remainder,omitempty"`
