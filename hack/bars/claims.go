@@ -45,5 +45,9 @@ func claims() []claim {
 		{exact, "agent: MiB of resident memory with a snapshot of 1 MiB, at most", 30, atMost, agentMemory},
 		{timed, "reverse proxy, answers of 100 bytes: throughput as a part of httputil.ReverseProxy's, at least", 0.9, atLeast, proxyRatio(100)},
 		{timed, "reverse proxy, answers of 1 MiB, likewise, at least", 0.9, atLeast, proxyRatio(1 << 20)},
+		{timed, "migration, 3 rings, 330 datacenters: milliseconds of processor time for a look at the 99th percentile, at most", 50, atMost, migrationMilliseconds},
+		{exact, "the same: KiB of its status, at most", 256, atMost, migrationStatusKiB},
+		{exact, "the same: KiB of routing.json, at most", 64, atMost, migrationRoutingKiB},
+		{exact, "the same: writes in 100 looks at which nothing has changed, at most", 0, atMost, migrationIdleWrites},
 	}
 }

@@ -55,6 +55,14 @@ type RingMigrationReconciler struct {
 	measured func(migration types.NamespacedName)
 }
 
+// NewRingMigrationReconciler returns a reconciler that reads from c, a cache, and from live, the API server. The caller sets what it knows
+// of rings and consumers.
+func NewRingMigrationReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *RingMigrationReconciler {
+	return &RingMigrationReconciler{
+		Client: c, Live: live, Recorder: recorder, Clock: clock, Interval: migrationapi.DefaultInterval, conflicts: newLimiter(),
+	}
+}
+
 // Gates measures what judges migrations.
 type Gates interface {
 	// Follow has the gates measured for a subject, and returns the newest results that are about it.

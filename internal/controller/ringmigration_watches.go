@@ -29,7 +29,6 @@ const (
 
 // SetupWithManager starts the controller with mgr.
 func (r *RingMigrationReconciler) SetupWithManager(mgr ctrl.Manager, options Options) error {
-	r.conflicts = newLimiter()
 	if err := addMigrationIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

@@ -193,11 +193,9 @@ func addControllers(mgr ctrl.Manager, o Options, leads *leadership) error {
 // addMigrations adds what carries RingMigrations out, on the rings that another controller publishes.
 func addMigrations(mgr ctrl.Manager, o Options, rings *controller.HashRingReconciler) error {
 	figures := telemetry.NewMigrations(mgr.GetClient(), metrics.Registry)
-	reconciler := &controller.RingMigrationReconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("ringwright"), Clock: clock.RealClock{},
-		Published: rings.Publisher.Published, Consumers: rings.Poller().Known, Hurry: rings.Poller().Hurry,
-		Interval: cmp.Or(o.MigrationInterval, migrationapi.DefaultInterval), Metrics: figures,
-	}
+	reconciler := controller.NewRingMigrationReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("ringwright"), clock.RealClock{})
+	reconciler.Published, reconciler.Consumers, reconciler.Hurry = rings.Publisher.Published, rings.Poller().Known, rings.Poller().Hurry
+	reconciler.Interval, reconciler.Metrics = cmp.Or(o.MigrationInterval, migrationapi.DefaultInterval), figures
 	gates := gate.NewRunner(gate.Options{
 		Clock: clock.RealClock{}, Secrets: mgr.GetAPIReader(), Objects: mgr.GetAPIReader(), Samples: rings.Poller().Samples,
 		Changed: reconciler.Measured, Registry: metrics.Registry, Loopback: o.GateLoopback,
