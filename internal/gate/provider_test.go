@@ -151,6 +151,7 @@ func TestServersThatAreNone(t *testing.T) {
 			"value 0.01: passWhen holds: value <= 0.02; warning: half of the stores", 1},
 		"a histogram":        {write(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`), migration.Error, "a native histogram", 1},
 		"bad data":           {write(400, `{"status":"error","errorType":"bad_data","error":"parse error"}`), migration.Error, "query: bad_data: parse error", 1},
+		"cannot execute":     {write(422, `{"status":"error","errorType":"execution","error":"many-to-many"}`), migration.Error, "query: execution: many-to-many", 1},
 		"a login page":       {write(200, "<html>log in</html>"), migration.Error, "it does not answer as a Prometheus does", 1},
 		"not found":          {write(404, "no"), migration.Error, "client_error: client error: 404", 1},
 		"forbidden":          {write(403, "no"), migration.Error, "it does not allow the query with these credentials (HTTP status 403)", 2}, // As POST, then as GET.

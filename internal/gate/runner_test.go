@@ -219,6 +219,11 @@ func TestRunnerForgetsSteps(t *testing.T) {
 			"rings":      func(s *Subject) { s.Rings = []string{"other"} },
 			"datacenter": func(s *Subject) { s.Datacenters = []string{"lab01"} },
 		} {
+			r.Follow(next, g)
+			<-time.After(20 * time.Second)
+			if r.Follow(next, g) == nil {
+				t.Fatal("no result")
+			}
 			other := next
 			change(&other)
 			if got := r.Follow(other, g); got != nil {
