@@ -77,7 +77,6 @@ type Gates interface {
 // +kubebuilder:rbac:groups=ringwright.dev,resources=ringmigrations/status,verbs=patch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=ringmigrationactions,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=ringmigrationactions/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Reconcile takes a RingMigration one step on: observe, decide, store, act. Every decision is made in package migration; what it decides
 // is stored before anything is done about it, so that a crash between the two repeats what is to be done and nothing else.

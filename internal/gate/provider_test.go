@@ -144,13 +144,14 @@ func TestServersThatAreNone(t *testing.T) {
 		detail  string
 		calls   int32
 	}{
-		"a value":            {write(200, oneSample("0.01", now)), migration.Pass, "value 0.01", 1},
-		"no clock":           {write(200, oneSample("0.01", now.Add(time.Hour))), migration.Pass, "value 0.01", 1},
-		"late":               {write(200, oneSample("0.01", now.Add(-2*time.Minute-time.Second))), migration.NoData, "query: a value of 2m1s before, which is too old", 1},
+		"a value":  {write(200, oneSample("0.01", now)), migration.Pass, "value 0.01", 1},
+		"no clock": {write(200, oneSample("0.01", now.Add(time.Hour))), migration.Pass, "value 0.01", 1},
+		"late":     {write(200, oneSample("0.01", now.Add(-2*time.Minute-time.Second))), migration.NoData, "query: a value of 2m1s before, which is too old", 1},
 		"a warning": {write(200, strings.Replace(oneSample("0.01", now), `"data"`, `"warnings":["half of\nthe stores"],"data"`, 1)), migration.Pass,
 			"value 0.01: passWhen holds: value <= 0.02; warning: half of the stores", 1},
 		"a histogram":        {write(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`), migration.Error, "a native histogram", 1},
 		"bad data":           {write(400, `{"status":"error","errorType":"bad_data","error":"parse error"}`), migration.Error, "query: bad_data: parse error", 1},
+		"cannot execute":     {write(422, `{"status":"error","errorType":"execution","error":"many-to-many"}`), migration.Error, "query: execution: many-to-many", 1},
 		"a login page":       {write(200, "<html>log in</html>"), migration.Error, "it does not answer as a Prometheus does", 1},
 		"not found":          {write(404, "no"), migration.Error, "client_error: client error: 404", 1},
 		"forbidden":          {write(403, "no"), migration.Error, "it does not allow the query with these credentials (HTTP status 403)", 2}, // As POST, then as GET.

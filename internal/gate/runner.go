@@ -153,15 +153,16 @@ func (r *Runner) Follow(s Subject, gates []v1alpha1.MigrationGate) []migration.M
 	names := map[string]bool{}
 	for _, g := range gates {
 		names[g.Name] = true
-		m := f.gates[g.Name]
-		if m == nil {
-			m = newMeasurer(r)
-			f.gates[g.Name] = m
-			if r.ctx != nil {
-				r.run(m)
-			}
+		if m := f.gates[g.Name]; m != nil {
+			m.set(f.subject, g)
+			continue
 		}
-		m.set(f.subject, g)
+		m := newMeasurer(r)
+		m.set(f.subject, g) // Before it runs: there is always something to measure.
+		f.gates[g.Name] = m
+		if r.ctx != nil {
+			r.run(m)
+		}
 	}
 	for name, m := range f.gates {
 		if !names[name] {

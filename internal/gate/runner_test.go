@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
 )
 
@@ -218,6 +219,11 @@ func TestRunnerForgetsSteps(t *testing.T) {
 			"rings":      func(s *Subject) { s.Rings = []string{"other"} },
 			"datacenter": func(s *Subject) { s.Datacenters = []string{"lab01"} },
 		} {
+			r.Follow(next, g)
+			<-time.After(20 * time.Second)
+			if r.Follow(next, g) == nil {
+				t.Fatal("no result")
+			}
 			other := next
 			change(&other)
 			if got := r.Follow(other, g); got != nil {
@@ -383,4 +389,40 @@ ringwright_migration_gate_value{gate="errors",name="v1-to-v2",namespace="cdn",nu
 			t.Errorf("%d open", got)
 		}
 	})
+}
+
+// TestRunnerConsumers has counters that come at times of their own: the result is never as old as two intervals where they come
+// not much more rarely, and where they come all the time there are no more results than of other gates.
+func TestRunnerConsumers(t *testing.T) {
+	for every, results := range map[time.Duration][2]int{80 * time.Second: {20, 24}, time.Second: {28, 41}} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			r, _ := started(t, &fakeServer{}, Options{Samples: func(types.NamespacedName) []consumer.Sample {
+				n := time.Since(began) / every
+				s := from(0, counts{selections: uint64(n)}, counts{})
+				s.At = began.Add(n*every + 7*time.Millisecond)
+				if s.At.After(time.Now()) {
+					return nil
+				}
+				return []consumer.Sample{s.Sample}
+			}})
+			s := running(0)
+			g := []v1alpha1.MigrationGate{{Name: "agents", Consumers: &v1alpha1.ConsumersGate{MaxErrorRatio: "0%"}}}
+			seen := map[time.Time]bool{}
+			for second := range 33 * 60 {
+				<-time.After(time.Second)
+				got := r.Follow(s, g)
+				if second < 180 {
+					continue
+				}
+				if resultsOf(got) != "agents Pass" || time.Since(got[0].At) >= 2*time.Minute {
+					t.Fatalf("after %ds: %+v", second, got)
+				}
+				seen[got[0].At] = true
+			}
+			if n := len(seen); n < results[0] || n > results[1] {
+				t.Errorf("%d results in half an hour of counters that come every %s", n, every)
+			}
+		})
+	}
 }
