@@ -102,7 +102,7 @@ func TestSignalsOfMigration(t *testing.T) {
 	r.wantSeries(t, routing.MaxBasisPoints, "ringwright_client_effective_basis_points", here)
 	changes, _ := r.series(t, "ringwright_agent_owner_changes_total", here, ofCandidate)
 	checks, _ := r.series(t, "ringwright_agent_owner_checks_total", here, ofCandidate)
-	if changes < 50 || changes != checks { // Of 1,600 keys about 100 are watched, and all of them move.
+	if changes < 75 || changes != checks { // Of 1,600 keys about 100 are watched, and all of them move.
 		t.Errorf("%v changes of owners, %v checks", changes, checks)
 	}
 	r.wantErrors(t)

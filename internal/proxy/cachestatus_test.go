@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwright/ringwright/internal/movement"
 )
 
 // TestCacheStatus counts answers by what backends say, for the ring that decided.
@@ -79,5 +81,30 @@ func TestSeries(t *testing.T) {
 		if after[name] > n {
 			t.Errorf("%s has %d series more", name, after[name]-n)
 		}
+	}
+}
+
+// TestMovement: the table is told of each request.
+func TestMovement(t *testing.T) {
+	c := config()
+	c.Movement = movement.New()
+	f := newFleet(t, c, map[string]string{"a": backend(t, named("a"))}, "a")
+	for i := range 200 {
+		f.get(fmt.Sprintf("/%d", i%100))
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c.Movement)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := 0.0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			checks += m.GetCounter().GetValue()
+		}
+	}
+	if checks == 0 || checks > 25 {
+		t.Errorf("%v of 100 keys that were asked for again are watched", checks)
 	}
 }
