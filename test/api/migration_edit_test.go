@@ -40,7 +40,7 @@ func edit(ctx context.Context, name, spec string) error {
 	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(ofKind("RingMigration", name, spec)), manager, client.DryRunAll)
 }
 
-var _ = Describe("An edit of a RingMigration that runs", Ordered, func() {
+var _ = Describe("An edit of a RingMigration that runs", Ordered, ContinueOnFailure, func() {
 	const name = "running"
 
 	BeforeAll(func(ctx SpecContext) {
