@@ -132,3 +132,42 @@ func TestVerifyCandidateOfACluster(t *testing.T) {
 		})
 	}
 }
+
+// TestHistoryShowsTheCandidate, but not one that is built and waits.
+func TestHistoryShowsTheCandidate(t *testing.T) {
+	for slot, want := range map[v1alpha1.Slot]string{"": "-", v1alpha1.SlotB: "candidate"} {
+		objects := append(publishedAs(t, 1, withoutC1), recordOf(t, 1, withoutC1), recordOf(t, 2, edgeManifest))
+		ringIn(t, objects).Status.Candidate = &v1alpha1.CandidateRing{Revision: 2, Slot: slot}
+		report, err := liveOf(t, objects...).history(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		report.print(&out)
+		rows := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if got := strings.Fields(rows[2]); got[len(got)-1] != want {
+			t.Errorf("candidate in slot %q: %s", slot, rows[2])
+		}
+	}
+}
+
+func TestFrozenBy(t *testing.T) {
+	lock := func(phase v1alpha1.LockPhase) *v1alpha1.RingLock {
+		return &v1alpha1.RingLock{Name: "move", Phase: phase}
+	}
+	candidate := &v1alpha1.CandidateRing{Slot: v1alpha1.SlotB}
+	for name, row := range map[string]struct {
+		status v1alpha1.HashRingStatus
+		want   string
+	}{
+		"nothing":                  {v1alpha1.HashRingStatus{}, ""},
+		"a lock":                   {v1alpha1.HashRingStatus{Migration: lock(v1alpha1.LockLocked), Candidate: candidate}, ""},
+		"a candidate that waits":   {v1alpha1.HashRingStatus{Candidate: &v1alpha1.CandidateRing{}}, ""},
+		"a migration":              {v1alpha1.HashRingStatus{Migration: lock(v1alpha1.LockSplit)}, "RingMigration move has the ring, and"},
+		"a candidate that is left": {v1alpha1.HashRingStatus{Candidate: candidate}, "a candidate is published, and"},
+	} {
+		if got := frozenBy(&v1alpha1.HashRing{Status: row.status}); !strings.HasPrefix(got, row.want) || (got == "") != (row.want == "") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func (o *catalogRestoreOptions) restore(ctx context.Context, c client.Client, wa
 	case o.dryRun:
 		result.Result = restoreWouldPin
 	default:
-		result.Result = restorePinned
+		result.Result, result.Reason = restorePinned, frozenBy(now)
 	}
 	return result
 }

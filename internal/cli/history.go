@@ -37,8 +37,10 @@ const historyExample = `  # The revisions of a ring
 type HistoryReport struct {
 	// Ring is namespace and name of the HashRing.
 	Ring string `json:"ring"`
-	// Published is the revision that the status says is published, Pinned spec.pinnedRevision; absent where there is none.
+	// Published is the revision that the status says is published, Candidate the one that is published beside it while a migration
+	// runs, Pinned spec.pinnedRevision; absent where there is none.
 	Published int64 `json:"published,omitempty"`
+	Candidate int64 `json:"candidate,omitempty"`
 	Pinned    int64 `json:"pinned,omitempty"`
 	// Revisions are those that are kept, in ascending order.
 	Revisions []RevisionReport `json:"revisions"`
@@ -58,8 +60,9 @@ type RevisionReport struct {
 	Points    int              `json:"points,omitempty"`
 	// Created is when it was recorded, in the form of RFC 3339 and UTC.
 	Created string `json:"created"`
-	// Published says that it is what readers have, Pinned that spec.pinnedRevision names it.
+	// Published says that it is what readers have, Candidate that they have it beside that, Pinned that spec.pinnedRevision names it.
 	Published bool `json:"published,omitempty"`
+	Candidate bool `json:"candidate,omitempty"`
 	Pinned    bool `json:"pinned,omitempty"`
 	// Problem says why what is kept cannot be read.
 	Problem string `json:"problem,omitempty"`
@@ -115,6 +118,9 @@ func (l liveRing) history(ctx context.Context) (*HistoryReport, error) {
 		if hashRing.Status.Active != nil {
 			report.Published = hashRing.Status.Active.Revision
 		}
+		if c := hashRing.Status.Candidate; c != nil && c.Slot != "" {
+			report.Candidate = c.Revision
+		}
 		if hashRing.Spec.PinnedRevision != nil {
 			report.Pinned = *hashRing.Spec.PinnedRevision
 		}
@@ -131,7 +137,7 @@ func (l liveRing) history(ctx context.Context) (*HistoryReport, error) {
 func (r *HistoryReport) add(k keptRevision) {
 	revision := RevisionReport{
 		Revision: k.number, Digest: k.digest, Created: k.created.UTC().Format(time.RFC3339),
-		Published: k.number == r.Published, Pinned: k.number == r.Pinned,
+		Published: k.number == r.Published, Candidate: k.number == r.Candidate, Pinned: k.number == r.Pinned,
 	}
 	if k.problem != nil {
 		revision.Problem = k.problem.Error()
@@ -186,6 +192,9 @@ func (r *RevisionReport) cells() []string {
 	var state []string
 	if r.Published {
 		state = append(state, "published")
+	}
+	if r.Candidate {
+		state = append(state, "candidate")
 	}
 	if r.Pinned {
 		state = append(state, "pinned")

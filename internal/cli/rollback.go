@@ -226,8 +226,26 @@ func (o *rollbackOptions) pin(ctx context.Context, live liveRing, hashRing *v1al
 	case o.dryRun:
 		return o.say("%s would be pinned to revision %d: nothing was changed.\n", live, target)
 	}
+	if why := frozenBy(hashRing); why != "" {
+		if err := o.say("note: %s\n", why); err != nil {
+			return err
+		}
+	}
 	return o.say("%s is pinned to revision %d. rollback --unpin lets it follow spec again.\n"+
 		"note: under GitOps set spec.pinnedRevision in Git as well, where the ring is described\n", live, target)
+}
+
+// frozenBy says why a pin has to wait; "" where it has not.
+func frozenBy(r *v1alpha1.HashRing) string {
+	const waits = ", and the operator takes no pin until the migration is rolled back or over"
+	lock, candidate := r.Status.Migration, r.Status.Candidate
+	switch {
+	case lock != nil && lock.Phase != v1alpha1.LockLocked:
+		return "RingMigration " + lock.Name + " has the ring" + waits
+	case lock == nil && candidate != nil && candidate.Slot != "":
+		return "a candidate is published" + waits
+	}
+	return ""
 }
 
 // takePinAway removes spec.pinnedRevision, whoever has set it.

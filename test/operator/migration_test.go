@@ -164,6 +164,7 @@ var _ = Describe("a migration", func() {
 		}).Should(Succeed())
 		setLock(ctx, r, nil)
 		got := settled(ctx, r, v1alpha1.ReasonRingPublished)
+		Expect(got.Status.Migration).To(BeNil(), "it is somebody else's too")
 		Expect(got.Status.Active).To(And(HaveField("Slot", v1alpha1.SlotB), HaveField("Revision", int64(2)), HaveField("Digest", candidate.Digest)))
 		Expect(got.Status.Candidate).To(BeNil())
 		Expect(reconcileOnce(ctx, r, nil).writes).To(BeEmpty())
