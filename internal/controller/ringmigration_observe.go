@@ -197,7 +197,11 @@ func driftOf(ring *v1alpha1.HashRing) int {
 
 // measure adds what the gates have said.
 func (r *RingMigrationReconciler) measure(seen *migrationSeen, m *v1alpha1.RingMigration, s migration.State) {
-	if r.Gates == nil || s.At != migration.Preparing && !s.InStep() {
+	switch judged := s.At == migration.Preparing || s.InStep(); {
+	case r.Gates == nil:
+		return
+	case !judged || seen.Deleted:
+		r.Gates.Forget(m.UID)
 		return
 	}
 	subject := gate.Subject{

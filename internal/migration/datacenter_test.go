@@ -108,6 +108,24 @@ func TestCandidateReplacedBeforePublished(t *testing.T) {
 	}
 }
 
+// TestRollbackWithoutRings: where the rings are gone, as in a namespace that is being deleted, nobody is waited for.
+func TestRollbackWithoutRings(t *testing.T) {
+	r := newRun("edge")
+	r.until(t, Soaking, 1)
+	r.fleet, r.deleted = map[string]reach{"a": gone, "b": gone}, true
+	for range 2 {
+		r.edit = func(o *Observation) { o.Rings = nil }
+		r.step()
+	}
+	if r.s.At != RolledBack {
+		t.Fatalf("it is %s", r.s.At)
+	}
+	r.edit = func(o *Observation) { o.Rings = nil }
+	if r.step(); !r.w.released {
+		t.Error("it is not let go")
+	}
+}
+
 // TestUnreachableKeepsItsSplit: its stage begins without it, holds, and raises it when it is back.
 func TestUnreachableKeepsItsSplit(t *testing.T) {
 	r := newRun("edge")

@@ -136,7 +136,8 @@ func (m machine) done(s State, o Observation, now time.Time) bool {
 	case Retiring:
 		return s.retired(o)
 	case RollingBack:
-		return s.Split.zero() && s.withdrawn(o) && (len(s.unreached(o)) == 0 || now.Sub(s.Dispatched) > o.Spec.Acknowledgement.Deadline)
+		// Where the rings are gone nobody can be told anything.
+		return s.Split.zero() && s.withdrawn(o) && (len(o.Rings) == 0 || len(s.unreached(o)) == 0 || now.Sub(s.Dispatched) > o.Spec.Acknowledgement.Deadline)
 	default:
 		return false
 	}

@@ -191,19 +191,27 @@ func causeOf(s migration.State) string {
 	return strings.TrimSpace(string(s.Back.Cause) + " " + s.Back.Detail)
 }
 
-// reconciling says that there is more to come. One that is held is not done either.
+// reconciling says that there is more to come. One that is held is not done either. But where there is nothing to go to, because
+// everything was built anew from the manifests that it was made with, there is nothing to wait for.
 func reconciling(s migration.State) verdict {
-	if s.At == migration.Succeeded || s.At == migration.RolledBack {
+	idle := s.At == migration.Pending && len(s.Holds) == 1 && s.Holds[0].Type == migration.HoldNoCandidate
+	if s.At == migration.Succeeded || idle || stalled(s).status == metav1.ConditionTrue {
 		return verdict{status: metav1.ConditionFalse}
 	}
 	v := progressing(s)
 	return verdict{metav1.ConditionTrue, v.reason, v.message}
 }
 
+// stalled says that somebody has to change something before it goes on.
 func stalled(s migration.State) verdict {
-	if s.At != migration.RolledBack {
-		return verdict{status: metav1.ConditionFalse}
+	if s.At == migration.RolledBack {
+		v := succeeded(s)
+		return verdict{metav1.ConditionTrue, v.reason, v.message}
 	}
-	v := succeeded(s)
-	return verdict{metav1.ConditionTrue, v.reason, v.message}
+	for _, h := range s.Holds {
+		if h.Type == migration.HoldInvalidPlan {
+			return verdict{metav1.ConditionTrue, v1alpha1.ReasonInvalidPlan, h.Detail}
+		}
+	}
+	return verdict{status: metav1.ConditionFalse}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,11 +74,12 @@ func (r *reader) share(field, text string) int {
 func (r *reader) stages(field string, list []v1alpha1.MigrationStage) []migration.Stage {
 	var stages []migration.Stage
 	for i, s := range list {
-		stage := migration.Stage{Name: s.Name, Remainder: s.Datacenters.Remainder, Datacenters: s.Datacenters.Names}
+		// Both are sets: their order says nothing, and a plan must not differ by it.
+		stage := migration.Stage{Name: s.Name, Remainder: s.Datacenters.Remainder, Datacenters: sorted(s.Datacenters.Names)}
 		for j, step := range s.Steps {
 			stage.Steps = append(stage.Steps, migration.PlannedStep{
 				Traffic: r.share(fmt.Sprintf("%s[%d].steps[%d].traffic", field, i, j), step.Traffic),
-				Soak:    duration(step.Soak, 0), Gates: step.Gates, Approval: step.Approval == v1alpha1.ApprovalAfterSoak,
+				Soak:    duration(step.Soak, 0), Gates: sorted(step.Gates), Approval: step.Approval == v1alpha1.ApprovalAfterSoak,
 			})
 		}
 		stages = append(stages, stage)
@@ -107,6 +109,8 @@ func gates(list []v1alpha1.MigrationGate) []migration.Gate {
 	}
 	return gates
 }
+
+func sorted(set []string) []string { return slices.Sorted(slices.Values(set)) }
 
 func duration(d *metav1.Duration, byDefault time.Duration) time.Duration {
 	if d == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -94,5 +95,40 @@ func TestStatusKeepsConditionTimes(t *testing.T) {
 		"Held=True/Locked RollbackAvailable=True/Queued Succeeded=False/InProgress Reconciling=True/Held "
 	if kinds != want {
 		t.Errorf("conditions are\n%s, want\n%s", kinds, want)
+	}
+}
+
+// TestKstatus: what is in progress, what has failed, and what is neither.
+func TestKstatus(t *testing.T) {
+	hold := func(types ...migration.HoldType) []migration.Hold {
+		var list []migration.Hold
+		for _, t := range types {
+			list = append(list, migration.Hold{Type: t, Since: epoch, Detail: "because"})
+		}
+		return list
+	}
+	for name, row := range map[string]struct {
+		state                migration.State
+		reconciling, stalled bool
+	}{
+		"queued":                       {migration.State{At: migration.Queued}, true, false},
+		"held":                         {migration.State{At: migration.Preparing, Holds: hold(migration.HoldPaused)}, true, false},
+		"nothing to go to":             {migration.State{At: migration.Pending, Holds: hold(migration.HoldNoCandidate)}, false, false},
+		"nothing to go to, and paused": {migration.State{At: migration.Pending, Holds: hold(migration.HoldPaused, migration.HoldNoCandidate)}, true, false},
+		"a plan that is none":          {migration.State{At: migration.Pending, Holds: hold(migration.HoldInvalidPlan)}, false, true},
+		"rolling back":                 {migration.State{At: migration.RollingBack}, true, false},
+		"rolled back":                  {migration.State{At: migration.RolledBack}, false, true},
+		"succeeded":                    {migration.State{At: migration.Succeeded}, false, false},
+		"retiring":                     {migration.State{At: migration.Retiring}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := migrationapi.Seen{Observation: migration.Observation{Spec: spec()}}
+			s := migrationapi.Status(&v1alpha1.RingMigration{}, row.state, seen, metav1.NewTime(epoch))
+			reconciling := meta.IsStatusConditionTrue(s.Conditions, string(v1alpha1.ConditionReconciling))
+			stalled := meta.IsStatusConditionTrue(s.Conditions, string(v1alpha1.ConditionStalled))
+			if reconciling != row.reconciling || stalled != row.stalled {
+				t.Errorf("reconciling %t and stalled %t, want %t and %t", reconciling, stalled, row.reconciling, row.stalled)
+			}
+		})
 	}
 }
