@@ -116,14 +116,14 @@ type PrometheusGate struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// baselineQuery gives baseline. Absent, it is query with $ring as the stable ring, where query has $ring, and baseline is 0 where it
-	// has not.
+	// baselineQuery gives baseline. Absent, it is query with $ring as the stable ring, where query has $ring; where it has not there is no
+	// baseline, and an expression that uses it is refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	BaselineQuery string `json:"baselineQuery,omitempty"`
 
-	// samplesQuery gives samples. Absent, samples is 0, and minSamples must be 0.
+	// samplesQuery gives samples. Absent, there are none: an expression that uses them is refused, and minSamples must be 0.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -162,7 +162,8 @@ type GateAuth struct {
 	SecretName string `json:"secretName"`
 }
 
-// ConsumersGate judges the requests that consumers sent to the candidate in the datacenters of the step, since that took effect.
+// ConsumersGate judges the requests that consumers sent to the candidate in the datacenters of the step: those of the last 5 minutes, or
+// of as long as minSamples needs, and never those from before the step took effect.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.maxErrorRatio) || has(self.maxFailoverRatio)",reason=FieldValueRequired,message="at least one of maxErrorRatio and maxFailoverRatio must be set"
 type ConsumersGate struct {
@@ -179,7 +180,8 @@ type ConsumersGate struct {
 	MaxFailoverRatio string `json:"maxFailoverRatio,omitempty"`
 }
 
-// ObjectGate is Pass while a condition of an object in the namespace of the RingMigration is True.
+// ObjectGate is Pass while a condition of an object in the namespace of the RingMigration is True, and Inconclusive while it is not or is
+// about an earlier generation: it holds, and never rolls back.
 type ObjectGate struct {
 	// apiVersion is the group and version of the object, such as "apps/v1".
 	// +required

@@ -7,7 +7,8 @@ package v1alpha1
 // ConsumersGateApplyConfiguration represents a declarative configuration of the ConsumersGate type for use
 // with apply.
 //
-// ConsumersGate judges the requests that consumers sent to the candidate in the datacenters of the step, since that took effect.
+// ConsumersGate judges the requests that consumers sent to the candidate in the datacenters of the step: those of the last 5 minutes, or
+// of as long as minSamples needs, and never those from before the step took effect.
 type ConsumersGateApplyConfiguration struct {
 	// maxErrorRatio is the part of the selections that may end in an error, "0%" to "100%" with at most 4 decimals. More is Fail.
 	MaxErrorRatio *string `json:"maxErrorRatio,omitempty"`

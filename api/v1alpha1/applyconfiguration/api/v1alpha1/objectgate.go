@@ -7,7 +7,8 @@ package v1alpha1
 // ObjectGateApplyConfiguration represents a declarative configuration of the ObjectGate type for use
 // with apply.
 //
-// ObjectGate is Pass while a condition of an object in the namespace of the RingMigration is True.
+// ObjectGate is Pass while a condition of an object in the namespace of the RingMigration is True, and Inconclusive while it is not or is
+// about an earlier generation: it holds, and never rolls back.
 type ObjectGateApplyConfiguration struct {
 	// apiVersion is the group and version of the object, such as "apps/v1".
 	APIVersion *string `json:"apiVersion,omitempty"`

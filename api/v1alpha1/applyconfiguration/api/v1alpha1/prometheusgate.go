@@ -19,10 +19,10 @@ type PrometheusGateApplyConfiguration struct {
 	Address *string `json:"address,omitempty"`
 	// query gives value, one number: a scalar or a vector of one element. At most 4096 characters.
 	Query *string `json:"query,omitempty"`
-	// baselineQuery gives baseline. Absent, it is query with $ring as the stable ring, where query has $ring, and baseline is 0 where it
-	// has not.
+	// baselineQuery gives baseline. Absent, it is query with $ring as the stable ring, where query has $ring; where it has not there is no
+	// baseline, and an expression that uses it is refused.
 	BaselineQuery *string `json:"baselineQuery,omitempty"`
-	// samplesQuery gives samples. Absent, samples is 0, and minSamples must be 0.
+	// samplesQuery gives samples. Absent, there are none: an expression that uses them is refused, and minSamples must be 0.
 	SamplesQuery *string `json:"samplesQuery,omitempty"`
 	// window is the longest that $window is, 1s to 24h, default 5m.
 	Window *v1.Duration `json:"window,omitempty"`
