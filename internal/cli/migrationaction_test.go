@@ -200,8 +200,11 @@ func TestMigrationActionIsRejected(t *testing.T) {
 	if got.code != ExitFailure {
 		t.Errorf("exit code %d", got.code)
 	}
-	wantContains(t, got.errOut, "skip of RingMigration cdn/v1-to-v3 was rejected with reason StaleStep: it was given for another attempt, step or split than the migration is at; "+
-		"what you saw has changed (the token is 1.2.1-8)\nLook at it: kubectl hashring migration explain v1-to-v3 -n cdn\n")
+	wantContains(t, got.errOut, "error: skip of RingMigration cdn/v1-to-v3 was rejected with reason StaleStep: the token is 1.2.1-8\n"+
+		"Look at it: kubectl hashring migration explain v1-to-v3 -n cdn\n")
+	answer.Message = ""
+	got = actionOf(t, "skip", "", interceptor.Funcs{}, soaking(t), answer, yes)
+	wantContains(t, got.errOut, "with reason StaleStep: it was given for another attempt, step or split than the migration is at; what you saw has changed\n")
 }
 
 func TestMigrationActionWithoutAnAnswer(t *testing.T) {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,11 +138,8 @@ func (o *migrationActionOptions) await(ctx context.Context, live liveMigration, 
 }
 
 func (o *migrationActionOptions) rejection(live liveMigration, answer *v1alpha1.RingMigrationAction) error {
-	text := fmt.Sprintf("%s of %s was rejected with reason %s: %s", o.verb, live, answer.Status.Reason, refusalText(string(answer.Status.Reason)))
-	if answer.Status.Message != "" {
-		text += " (" + answer.Status.Message + ")"
-	}
-	return errors.New(text + "\nLook at it: " + live.command("explain"))
+	why := cmp.Or(answer.Status.Message, refusalText(string(answer.Status.Reason)))
+	return fmt.Errorf("%s of %s was rejected with reason %s: %s\nLook at it: %s", o.verb, live, answer.Status.Reason, why, live.command("explain"))
 }
 
 // refusalText says what a reason of a rejection means.

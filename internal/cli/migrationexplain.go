@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 const migrationExplainLong = `Say why a migration stands where it stands: everything that holds it, since when,
@@ -118,7 +119,7 @@ func explain(v migrationView, live liveMigration) *ExplainReport {
 	case v.phase() == v1alpha1.MigrationRolledBack:
 		report.Next = v.waysForward(live)
 	case v.wayBack():
-		report.StepLeft, report.PlanLeft = shortDuration(v.soakLeft()), shortDuration(v.planLeft())
+		report.StepLeft, report.PlanLeft = migrationapi.Short(v.soakLeft()), migrationapi.Short(v.planLeft())
 		report.Next = []string{live.command("rollback")}
 	}
 	return report

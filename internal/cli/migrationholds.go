@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -48,13 +49,10 @@ func explainHolds(v migrationView, now time.Time, command func(verb string) stri
 			EndedBy:  cmp.Or(h.EndedBy, migration.HoldType(h.Type).EndedBy(), "its cause, when that is gone"),
 			ByPerson: holdsForPerson(h.Type),
 		}
-		if h.Command != "" {
+		report.Commands = holdCommands(v, h, command)
+		known := slices.ContainsFunc(report.Commands, func(c string) bool { return strings.HasPrefix(c, h.Command) })
+		if h.Command != "" && !known {
 			report.Commands = append(report.Commands, h.Command)
-		}
-		for _, c := range holdCommands(v, h, command) {
-			if !slices.Contains(report.Commands, c) {
-				report.Commands = append(report.Commands, c)
-			}
 		}
 		reports = append(reports, report)
 	}

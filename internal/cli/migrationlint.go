@@ -14,6 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/ringwright/ringwright/internal/crdschema"
+	"github.com/ringwright/ringwright/internal/gate"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 const migrationLintLong = `Check the manifests of RingMigrations without a cluster: as the API server would at
@@ -122,11 +124,14 @@ func (r *LintReport) lint(ctx context.Context, object *unstructured.Unstructured
 	case err != nil:
 		return err
 	}
-	if err := validateMigration(m.Spec); err != nil {
+	spec, err := migrationapi.Spec(m.Spec)
+	if err != nil {
+		r.add(name, lintError, err.Error())
+	} else if err := spec.Validate(); err != nil {
 		r.add(name, lintError, "spec."+err.Error())
 	}
 	for _, g := range m.Spec.Gates {
-		if err := validateGate(g); err != nil {
+		if err := gate.Validate(g); err != nil {
 			r.add(name, lintError, "spec."+err.Error())
 		}
 	}

@@ -65,6 +65,7 @@ func TestMigrationLintErrors(t *testing.T) {
 		"only the last stage can take the remainder":                                       {"{names: [lab01, lab02]}", "{remainder: true}"},
 		`error: spec.stages[0] "validation": steps[0].gates: there is no gate "agent"`:     {"gates: [agents]", "gates: [agent]"},
 		`error: spec.stages[1] "world": datacenter "lab02" is in stage "validation" alrea`: {"{remainder: true}", "{names: [lab02]}"},
+		"error: spec.gates[agents].failWhen: Invalid value: \"value > \"":                  {`consumers: {maxErrorRatio: "0.1%"}`, `prometheus: {address: "http://p", query: up}, failWhen: "value > "`},
 	} {
 		got := run(t, strings.Replace(lintable, pair[0], pair[1], 1), "migration", "lint", "-f", "-")
 		if got.code != ExitFailure {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
@@ -32,7 +33,7 @@ func warnOfGates(spec v1alpha1.RingMigrationSpec) []string {
 		interval, window := durationOf(g.Interval, time.Minute), durationOf(g.FailureWindow, 10*time.Minute)
 		if needed := interval * time.Duration(g.FailureThreshold-1); window < needed {
 			list = append(list, fmt.Sprintf("%s: failureWindow is %s: %d failures, one each %s, do not fit into it, so that it never rolls back",
-				field, shortDuration(window), g.FailureThreshold, shortDuration(interval)))
+				field, migrationapi.Short(window), g.FailureThreshold, migrationapi.Short(interval)))
 		}
 		if !judgesAny(spec, g.Name) {
 			list = append(list, field+": every step names its gates, and none names this one, so that it judges the retirement only")
@@ -62,8 +63,8 @@ func warnOfSteps(spec v1alpha1.RingMigrationSpec) []string {
 	for i, stage := range spec.Stages {
 		for j, step := range stage.Steps {
 			field := fmt.Sprintf("spec.stages[%d].steps[%d]", i, j)
-			if points, err := basisPointsOf(step.Traffic); i == 0 && j == 0 && err == nil && points > boldFirstStep {
-				list = append(list, fmt.Sprintf("%s.traffic is %s: the first step is above %s of the keys of %s", field, step.Traffic, basisPointText(boldFirstStep), stage.Name))
+			if points, err := migrationapi.BasisPoints(step.Traffic); i == 0 && j == 0 && err == nil && points > boldFirstStep {
+				list = append(list, fmt.Sprintf("%s.traffic is %s: the first step is above %s of the keys of %s", field, step.Traffic, migrationapi.Percent(boldFirstStep), stage.Name))
 			}
 			judges := gateNames(spec, step)
 			if len(step.Gates) > 0 && len(judges) == 0 {
@@ -73,7 +74,7 @@ func warnOfSteps(spec v1alpha1.RingMigrationSpec) []string {
 				needed := durationOf(g.Interval, time.Minute) * time.Duration(g.FailureThreshold)
 				if slices.Contains(judges, g.Name) && soakOf(step.Soak) < needed {
 					list = append(list, fmt.Sprintf("%s.soak is %s: gate %s takes %s to fail %d times, so that it cannot roll back within the step",
-						field, shortDuration(soakOf(step.Soak)), g.Name, shortDuration(needed), g.FailureThreshold))
+						field, migrationapi.Short(soakOf(step.Soak)), g.Name, migrationapi.Short(needed), g.FailureThreshold))
 				}
 			}
 		}
@@ -87,7 +88,7 @@ func warnOfStages(spec v1alpha1.RingMigrationSpec) []string {
 	if n := len(spec.Stages); n > 0 && !spec.Stages[n-1].Datacenters.Remainder {
 		list = append(list, "spec.stages: no stage takes the remainder: a datacenter that none names stays on the old ring, which is not retired while it has consumers")
 	}
-	if points, err := basisPointsOf(spec.Limits.MaxTraffic); err == nil && points < routing.MaxBasisPoints {
+	if points, err := migrationapi.BasisPoints(spec.Limits.MaxTraffic); err == nil && points < routing.MaxBasisPoints {
 		list = append(list, fmt.Sprintf("spec.limits.maxTraffic is %s: the old ring is not retired while that is so", spec.Limits.MaxTraffic))
 	}
 	for _, name := range spec.Limits.ExcludedDatacenters {
@@ -116,7 +117,7 @@ func warnOfRetirement(spec v1alpha1.RingMigrationSpec) []string {
 // warnOfPolicies warns of settings that are for an incident, or weaken a guarantee.
 func warnOfPolicies(spec v1alpha1.RingMigrationSpec) []string {
 	var list []string
-	if points, err := basisPointsOf(spec.Acknowledgement.Quorum); err == nil && points < routing.MaxBasisPoints {
+	if points, err := migrationapi.BasisPoints(spec.Acknowledgement.Quorum); err == nil && points < routing.MaxBasisPoints {
 		list = append(list, fmt.Sprintf("spec.acknowledgement.quorum is %s: steps go on while some consumers have another split", spec.Acknowledgement.Quorum))
 	}
 	if spec.OnDelete == v1alpha1.DeletionFreeze {

@@ -5,11 +5,10 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
@@ -107,7 +106,7 @@ func planMigration(v migrationView, rings []v1alpha1.HashRing, l load) (*Migrati
 	p.maximum = routing.MaxBasisPoints
 	if text := v.Spec.Limits.MaxTraffic; text != "" {
 		var err error
-		if p.maximum, err = basisPointsOf(text); err != nil {
+		if p.maximum, err = migrationapi.BasisPoints(text); err != nil {
 			return nil, fmt.Errorf("limits.maxTraffic: %w", err)
 		}
 	}
@@ -127,15 +126,6 @@ func planMigration(v migrationView, rings []v1alpha1.HashRing, l load) (*Migrati
 	return p.report, nil
 }
 
-// basisPointsOf reads a percentage with at most two decimals.
-func basisPointsOf(text string) (int, error) {
-	x, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !strings.HasSuffix(text, "%") {
-		return 0, fmt.Errorf("%q is no percentage", text)
-	}
-	return int(round(x*100, 0)), nil
-}
-
 func (p *planner) addRing(r v1alpha1.HashRing) error {
 	ring := MigrationPlanRing{Name: r.Name}
 	if r.Status.Snapshot != nil {
@@ -143,7 +133,7 @@ func (p *planner) addRing(r v1alpha1.HashRing) error {
 	}
 	if c := r.Status.Candidate; c != nil {
 		ring.Candidate, ring.Movement, ring.CandidateBytes = c.Digest, c.Movement, c.Bytes
-		points, err := basisPointsOf(c.Movement)
+		points, err := migrationapi.BasisPoints(c.Movement)
 		if err != nil {
 			return fmt.Errorf("HashRing %s/%s: status.candidate.movement: %w", r.Namespace, r.Name, err)
 		}
@@ -181,7 +171,7 @@ func (p *planner) addSteps() error {
 		before := 0
 		members := p.datacentersOf(stage)
 		for j, step := range stage.Steps {
-			points, err := basisPointsOf(step.Traffic)
+			points, err := migrationapi.BasisPoints(step.Traffic)
 			if err != nil {
 				return fmt.Errorf("stage %s, step %d: traffic: %w", stage.Name, j+1, err)
 			}
@@ -210,7 +200,7 @@ func (p *planner) addSteps() error {
 	}
 	p.addTime(&p.report.Retirement, state, soakOf(r.Soak), &passed)
 	from, without := "the begin", "acknowledgements"
-	if p.Status.Position != nil && !p.goesBack() {
+	if p.begun() && !p.goesBack() {
 		from = "now"
 	}
 	if approvals > 0 || p.report.Retirement.Approval {
@@ -240,7 +230,7 @@ func (p *planner) stateOf(reached int) string {
 
 // addTime adds the soak of a step, or what is left of it, to what has passed before.
 func (p *planner) addTime(step *MigrationPlanStep, state string, soak time.Duration, passed *time.Duration) {
-	step.State, step.Soak = state, shortDuration(soak)
+	step.State, step.Soak = state, migrationapi.Short(soak)
 	switch {
 	case state == stepDone:
 		return
@@ -249,7 +239,7 @@ func (p *planner) addTime(step *MigrationPlanStep, state string, soak time.Durat
 	default:
 		*passed += soak
 	}
-	step.Earliest = shortDuration(*passed)
+	step.Earliest = migrationapi.Short(*passed)
 }
 
 // datacentersOf returns those of a stage, sorted.

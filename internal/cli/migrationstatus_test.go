@@ -50,6 +50,9 @@ func TestMigrationStatus(t *testing.T) {
 				m.Status.Paused = &v1alpha1.MigrationPause{By: "bob", At: micro("11:00:00")}
 				m.Status.Holds[2].EndedBy, m.Status.Holds[2].Command = "Wednesday", "sleep 86400"
 			}),
+		"preparing": soaking(t, func(m *v1alpha1.RingMigration) {
+			m.Status.Phase, m.Status.StepPhase, m.Status.Soak, m.Status.Position = v1alpha1.MigrationPreparing, "", nil, &v1alpha1.MigrationPosition{StageName: "validation"}
+		}),
 		"retiring": soaking(t, succeeded, func(m *v1alpha1.RingMigration) {
 			m.Status.Phase = v1alpha1.MigrationRetiring
 			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: micro("11:00:00").Time}, []string{"ringwright.dev/migration"}
@@ -138,14 +141,6 @@ func TestFollowEndsWithTheObject(t *testing.T) {
 			t.Errorf("%v, seen %v, %d reads", err, seen, reads)
 		}
 	})
-}
-
-func TestShortDuration(t *testing.T) {
-	for want, seconds := range map[string]float64{"0s": 0, "500ms": 0.5, "1m": 60, "1m30s": 90, "1h": 3600, "1h5m": 3900, "24h": 86400, "10m": 600, "20s": 20, "1h0m10s": 3610} {
-		if got := shortDuration(secondsOf(seconds)); got != want {
-			t.Errorf("%v seconds: %s, want %s", seconds, got, want)
-		}
-	}
 }
 
 func TestBarIsFullOnlyAtTheEnd(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/ringclient"
 	"github.com/ringwright/ringwright/pkg/routing"
@@ -120,8 +121,8 @@ func TestMigrationTraceSaysWhatChangesIt(t *testing.T) {
 		out := succeed(t, "", "migration", "trace", "--dir", ".", "--key", "/index.html", "--datacenter", "ams01")
 		wantContains(t, out, ", on the "+decision+" ring\n")
 		wantContains(t, out, map[string]string{
-			"stable":    "from " + basisPointText(bucket+1) + " on it goes to the candidate",
-			"candidate": "below " + basisPointText(bucket+1) + " it stays on the stable ring",
+			"stable":    "from " + migrationapi.Percent(bucket+1) + " on it goes to the candidate",
+			"candidate": "below " + migrationapi.Percent(bucket+1) + " it stays on the stable ring",
 		}[decision])
 	}
 }

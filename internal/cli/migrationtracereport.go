@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/ringwright/ringwright/internal/migrationapi"
 	"github.com/ringwright/ringwright/pkg/ring"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
@@ -184,7 +185,7 @@ func (p *tracedPair) decide(k *KeyTrace) {
 			k.CandidateIn = append(k.CandidateIn, name)
 		}
 	}
-	from := basisPointText(bucket + 1)
+	from := migrationapi.Percent(bucket + 1)
 	switch {
 	case bucket >= share:
 		k.Why = fmt.Sprintf("bucket %d is not below the %d basis points of %s", bucket, share, p.place())
@@ -215,7 +216,7 @@ func (r *TraceReport) print(out io.Writer) {
 		} else {
 			printf(w, "candidate\tnone is published\n")
 		}
-		printf(w, "datacenter\t%s, %s of the keys go to the candidate\n", datacenterName(r.Datacenter), basisPointText(r.BasisPoints))
+		printf(w, "datacenter\t%s, %s of the keys go to the candidate\n", datacenterName(r.Datacenter), migrationapi.Percent(r.BasisPoints))
 	})
 	for _, k := range r.Keys {
 		printf(out, "\n%s\n", k.name())

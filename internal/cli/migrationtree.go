@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 // barCells is how long a progress bar is.
@@ -171,13 +172,13 @@ func (t migrationTree) markOf(reached int) string {
 func (t migrationTree) stepText(reached int, soak time.Duration, approval v1alpha1.Approval) string {
 	if account := t.Status.Soak; reached == 0 && account != nil && !t.goesBack() {
 		text := bar(account.Credited.Duration, account.Required.Duration) +
-			fmt.Sprintf(" %s/%s", shortDuration(account.Credited.Duration), shortDuration(account.Required.Duration))
+			fmt.Sprintf(" %s/%s", migrationapi.Short(account.Credited.Duration), migrationapi.Short(account.Required.Duration))
 		if t.Status.StepPhase != "" {
 			text += " " + t.active(string(t.Status.StepPhase))
 		}
 		return text
 	}
-	text := "soak " + shortDuration(soak)
+	text := "soak " + migrationapi.Short(soak)
 	if approval == v1alpha1.ApprovalAfterSoak {
 		text += ", then approval"
 	}

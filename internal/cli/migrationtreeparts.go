@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 // maxDatacenterRows is how many datacenters have a line of their own before those that are alike share one.
@@ -24,7 +25,7 @@ func (t migrationTree) printDatacenters(out io.Writer) {
 	rows(out, func(w io.Writer) {
 		if t.all || len(list) <= maxDatacenterRows {
 			for _, d := range list {
-				printf(w, "  %s\t%s\t%s\n", datacenterName(d.Name), basisPointText(int(d.BasisPoints)), t.consumersText(d))
+				printf(w, "  %s\t%s\t%s\n", datacenterName(d.Name), migrationapi.Percent(int(d.BasisPoints)), t.consumersText(d))
 			}
 			return
 		}
@@ -53,10 +54,10 @@ func (t migrationTree) printGroups(w io.Writer, list []v1alpha1.MigrationDatacen
 	}
 	slices.Sort(shares)
 	for _, share := range shares {
-		printf(w, "  %s\t%s\t%s\n", plural(counts[share], "datacenter", "datacenters"), basisPointText(int(share)), t.consumersText(*groups[share]))
+		printf(w, "  %s\t%s\t%s\n", plural(counts[share], "datacenter", "datacenters"), migrationapi.Percent(int(share)), t.consumersText(*groups[share]))
 	}
 	for _, d := range others[:min(len(others), maxDatacenterRows)] {
-		printf(w, "  %s\t%s\t%s\n", datacenterName(d.Name), basisPointText(int(d.BasisPoints)), t.consumersText(d))
+		printf(w, "  %s\t%s\t%s\n", datacenterName(d.Name), migrationapi.Percent(int(d.BasisPoints)), t.consumersText(d))
 	}
 	if left := len(others) - maxDatacenterRows; left > 0 {
 		printf(w, "  %s that not all consumers are current in; --all lists them\t\t\n", plural(left, "other", "others"))

@@ -5,7 +5,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
-
-// rollbackAvailable is the type of the condition that says whether there is a way back.
-const rollbackAvailable = "RollbackAvailable"
 
 // migrationView is a RingMigration as people ask about it.
 type migrationView struct {
@@ -51,17 +47,26 @@ func (v migrationView) place() string {
 	return fmt.Sprintf("%s, %s", v.phase(), v.Status.StepPhase)
 }
 
+// begun says whether there was a first step. Before it there is a plan and a position at its begin.
+func (v migrationView) begun() bool {
+	switch v.phase() {
+	case v1alpha1.MigrationPending, v1alpha1.MigrationQueued, v1alpha1.MigrationPreparing:
+		return false
+	}
+	return v.Status.Position != nil
+}
+
 // retiring says whether all steps of the plan are done.
 func (v migrationView) retiring() bool {
 	p := v.Status.Position
-	return p != nil && int(p.Stage) >= len(v.stages())
+	return v.begun() && int(p.Stage) >= len(v.stages())
 }
 
 // step names the step that it is at, such as "europe 1/3"; "" outside of the steps.
 func (v migrationView) step() string {
 	p, stages := v.Status.Position, v.stages()
 	switch {
-	case p == nil:
+	case !v.begun():
 		return ""
 	case int(p.Stage) >= len(stages):
 		return "retirement"
@@ -75,7 +80,7 @@ func (v migrationView) reached(stage, step int) int {
 	switch {
 	case v.phase() == v1alpha1.MigrationSucceeded || v.phase() == v1alpha1.MigrationRetiring:
 		return 1
-	case p == nil:
+	case !v.begun():
 		return -1
 	case int(p.Stage) != stage:
 		return compare(int(p.Stage), stage)
@@ -92,7 +97,7 @@ func (v migrationView) goesBack() bool {
 
 // wayBack says whether a rollback is possible, as the operator says, or where that does not, as the phase does.
 func (v migrationView) wayBack() bool {
-	if c := meta.FindStatusCondition(v.Status.Conditions, rollbackAvailable); c != nil {
+	if c := meta.FindStatusCondition(v.Status.Conditions, string(v1alpha1.ConditionRollbackAvailable)); c != nil {
 		return c.Status == metav1.ConditionTrue
 	}
 	return !v.goesBack() && v.phase() != v1alpha1.MigrationRetiring && v.phase() != v1alpha1.MigrationSucceeded
@@ -120,8 +125,13 @@ func (v migrationView) ringNames() []string {
 
 // soakOf returns a soak of spec; absent it is 0.
 func soakOf(d *metav1.Duration) time.Duration {
+	return durationOf(d, 0)
+}
+
+// durationOf returns a duration of spec, or what it is by default.
+func durationOf(d *metav1.Duration, absent time.Duration) time.Duration {
 	if d == nil {
-		return 0
+		return absent
 	}
 	return d.Duration
 }
@@ -134,28 +144,8 @@ func (v migrationView) soakLeft() time.Duration {
 	return 0
 }
 
-// shortDuration leaves out the parts that are zero: "1h" and not "1h0m0s".
-func shortDuration(d time.Duration) string {
-	if d >= time.Second {
-		d = d.Round(time.Second)
-	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // age says how long ago something was.
 func age(now, at time.Time) string { return duration.HumanDuration(max(now.Sub(at), 0)) }
-
-// basisPointText writes a share as percent without superfluous digits.
-func basisPointText(points int) string {
-	return strconv.FormatFloat(float64(points)/100, 'f', -1, 64) + "%"
-}
 
 // clip joins the first names of a list and says how many more there are.
 func clip(names []string, most int) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 // waitsFor says what a migration waits for where nothing holds; "" where something does, or there is nothing to wait for.
@@ -59,7 +60,7 @@ func (v migrationView) shifting() string {
 		return "It waits until the consumers have the split. A mounted ConfigMap takes up to 90 seconds, and longer where kubelet is slow." + v.behind()
 	case v1alpha1.StepSoaking:
 		return fmt.Sprintf("It soaks: %s of clean time are left. Time counts while all enforced gates pass, all consumers have the split, and nothing holds.",
-			shortDuration(v.soakLeft()))
+			migrationapi.Short(v.soakLeft()))
 	case v1alpha1.StepAwaitingApproval:
 		return "Its approval is given: it is about to go on."
 	default:
