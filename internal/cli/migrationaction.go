@@ -177,7 +177,7 @@ func (o *migrationActionOptions) run(ctx context.Context, live liveMigration) er
 		return err
 	}
 	if !o.wait {
-		return o.say("%s\n", o.watchHint(live))
+		return o.say("When it is accepted: %s\n%s\n", o.next, o.watchHint(live))
 	}
 	if err := o.await(ctx, live, action); err != nil {
 		return err

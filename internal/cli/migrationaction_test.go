@@ -217,11 +217,23 @@ func TestMigrationActionWithoutAnAnswer(t *testing.T) {
 	if got.code != ExitOK || strings.Contains(got.out, "Accepted") {
 		t.Errorf("exit code %d\n%s", got.code, got.out)
 	}
+	wantContains(t, got.out, "When it is accepted: It stays where it is until \"resume\".\n")
 	got = actionOf(t, "approve", "", interceptor.Funcs{}, soaking(t), nil, func(o *migrationActionOptions) { o.dryRun = true })
 	if got.code != ExitOK || len(got.actions) != 0 {
 		t.Errorf("a dry run: exit code %d, %d actions", got.code, len(got.actions))
 	}
 	wantContains(t, got.out, "would be created by ann@example.com: nothing was changed.\n")
+}
+
+// TestMigrationRollbackSaysWhatItDoes, as the policy of the migration has it.
+func TestMigrationRollbackSaysWhatItDoes(t *testing.T) {
+	wantContains(t, actionOf(t, "rollback", "", interceptor.Funcs{}, soaking(t), accepted, nil).out,
+		"\nAccepted. It rolls back: all keys go to the stable ring at once, in every datacenter that can be reached.\n")
+	staged := soaking(t, func(m *v1alpha1.RingMigration) {
+		m.Spec.Rollback.Strategy, m.Spec.Rollback.Steps = v1alpha1.RollbackStaged, []string{"50%", "10%", "0%"}
+	})
+	wantContains(t, actionOf(t, "rollback", "", interceptor.Funcs{}, staged, accepted, nil).out,
+		"\nAccepted. It rolls back by steps: at most 50%, then 10%, then 0% of the keys stay on the candidate, 5m apart.\n")
 }
 
 func TestMigrationActionUsage(t *testing.T) {

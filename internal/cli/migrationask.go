@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/migrationapi"
 )
 
 // statusPatience is how long an action that needs no status waits for it.
@@ -43,6 +45,9 @@ func (o *migrationActionOptions) stepOf(ctx context.Context, live liveMigration)
 
 // present returns the present step, if it is the one that is meant.
 func (o *migrationActionOptions) present(live liveMigration, v migrationView) (*v1alpha1.ActionStep, error) {
+	if o.kind == v1alpha1.ActionRollback || o.kind == v1alpha1.ActionReject {
+		o.next = rollbackPath(v.Spec.Rollback)
+	}
 	token, name := v.Status.Token, v.step()
 	if name == "" {
 		name = string(v.phase())
@@ -58,6 +63,15 @@ func (o *migrationActionOptions) present(live liveMigration, v migrationView) (*
 		return nil, nil
 	}
 	return &v1alpha1.ActionStep{Name: name, Token: token}, nil
+}
+
+// rollbackPath says what a rollback does.
+func rollbackPath(p v1alpha1.RollbackPolicy) string {
+	if p.Strategy == v1alpha1.RollbackStaged {
+		return fmt.Sprintf("It rolls back by steps: at most %s of the keys stay on the candidate, %s apart.",
+			strings.Join(p.Steps, ", then "), migrationapi.Short(durationOf(p.Interval, 5*time.Minute)))
+	}
+	return "It rolls back: all keys go to the stable ring at once, in every datacenter that can be reached."
 }
 
 // create makes the action as the user of the kubeconfig.
