@@ -94,7 +94,7 @@ func (o *migrationActionOptions) create(ctx context.Context, live liveMigration,
 	switch err := live.client.Create(ctx, action, options...); {
 	case noSuchKind(err):
 		return nil, errNoMigrationCRD
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("%s of %s by %s was refused: %w\n%s", o.verb, live, printable([]byte(actor)), err, o.needs(live))
 	case err != nil:
 		return nil, fmt.Errorf("creating a %s for %s: %w", actionKind, live, err)
