@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/cli"
+	"github.com/ringwright/ringwright/internal/crdschema"
 	"github.com/ringwright/ringwright/internal/testenv"
 )
 
@@ -252,6 +254,38 @@ var _ = Describe("A migration", func() {
 		Expect(code).To(Equal(cli.ExitFailure))
 		Expect(errOut).To(HavePrefix("error: this cluster has no RingMigrations: "))
 	})
+})
+
+var _ = Describe("The offline schema of migrations", func() {
+	const head = "apiVersion: ringwright.dev/v1alpha1\nkind: RingMigration\nmetadata: {name: asked}\nspec: {ringRef: {name: edge}, "
+	const stages = `stages: [{name: all, datacenters: {names: [b, a]}, steps: [{traffic: "1%", soak: 90s}, {traffic: "100%"}]}]`
+	DescribeTable("says what the API server does", func(ctx SpecContext, spec string, accepted bool) {
+		server := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(head+spec+"}"), &server.Object)).To(Succeed())
+		server.SetNamespace(namespace)
+		offline := server.DeepCopy()
+		schema, err := crdschema.RingMigration()
+		Expect(err).NotTo(HaveOccurred())
+		serverErr := admin.Create(ctx, server, client.DryRunAll, client.FieldValidation("Strict"))
+		offlineErr := schema.Admit(ctx, offline)
+		if !accepted {
+			Expect(serverErr).To(HaveOccurred())
+			Expect(offlineErr).To(HaveOccurred())
+			return
+		}
+		Expect(serverErr).NotTo(HaveOccurred())
+		Expect(offlineErr).NotTo(HaveOccurred())
+		Expect(offline.Object["spec"]).To(Equal(server.Object["spec"]))
+	},
+		Entry("nothing but stages", stages, true),
+		Entry("gates and policies", stages+`, gates: [{name: a, consumers: {maxErrorRatio: "1%"}}, {name: p, prometheus: {address: "http://p", query: up}, failWhen: "value > 1.0"}],
+			rollback: {strategy: Staged, steps: ["50%", "0%"]}, limits: {maxTraffic: "50%"}, retirement: {}`, true),
+		Entry("an unknown field", stages+", gate: []", false),
+		Entry("both a ring and a selector", stages+", ringSelector: {matchLabels: {a: b}}", false),
+		Entry("falling traffic", strings.Replace(stages, `"1%"`, `"100%"`, 1), false),
+		Entry("a gate of two kinds", stages+`, gates: [{name: a, consumers: {maxErrorRatio: "1%"}, object: {apiVersion: v1, kind: A, name: a, condition: C}}]`, false),
+		Entry("staged without steps", stages+", rollback: {strategy: Staged}", false),
+	)
 })
 
 func actionsOf(ctx context.Context, name string) []string {
