@@ -120,7 +120,7 @@ func TestVerifyCandidateOfACluster(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "cdn", Name: cm.Name, Annotations: cm.Annotations}, Data: cm.Data, BinaryData: cm.BinaryData,
 				})
 			}
-			read, err := cluster{reader: liveOf(t, objects...).client, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), true)
+			read, err := cluster{reader: liveOf(t, objects...).client, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), everything)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ type clusterObjects struct {
 	routing *corev1.ConfigMap
 	// slots are the chunks of the slots, as far as they were read; nil for one that is not there.
 	slots map[routing.Slot][]chunk
-	// ring is read for the whole only.
+	// ring is read with everything only.
 	ring *v1alpha1.HashRing
 }
 
@@ -74,7 +74,7 @@ func (c *clusterObjects) unpublished() error {
 	return nil
 }
 
-// newReader returns a client for the two kinds that are read. It asks the API server for these objects and nothing else:
+// newReader returns a client for the kinds that are read. It asks the API server for these objects and nothing else:
 // what it would otherwise have to discover is known.
 func newReader(config *rest.Config) (client.Reader, error) {
 	scheme := runtime.NewScheme()
@@ -85,15 +85,17 @@ func newReader(config *rest.Config) (client.Reader, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	mapper.Add(v1alpha1.GroupVersion.WithKind(hashRingKind), meta.RESTScopeNamespace)
+	for _, kind := range []string{hashRingKind, migrationKind} {
+		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-func (s cluster) read(ctx context.Context, whole bool) (*publication, error) {
+func (s cluster) read(ctx context.Context, what extent) (*publication, error) {
 	var p *publication
 	err := wait.ExponentialBackoffWithContext(ctx, s.again, func(ctx context.Context) (bool, error) {
 		var err error
-		p, err = s.readOnce(ctx, whole)
+		p, err = s.readOnce(ctx, what)
 		return err == nil && !p.betweenWrites(), err
 	})
 	if wait.Interrupted(err) && p != nil && ctx.Err() == nil {
@@ -130,12 +132,12 @@ func (p *publication) betweenWrites() bool {
 	return false
 }
 
-func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error) {
+func (s cluster) readOnce(ctx context.Context, what extent) (*publication, error) {
 	p := &publication{
 		origin: fmt.Sprintf("HashRing %s/%s", s.namespace, s.name),
 		slots:  map[routing.Slot]*artifact{}, cluster: &clusterObjects{slots: map[routing.Slot][]chunk{}},
 	}
-	if whole {
+	if what == everything {
 		p.cluster.ring = &v1alpha1.HashRing{}
 		if err := s.get(ctx, hashRingKind, s.name, p.cluster.ring); err != nil {
 			return nil, err
@@ -146,8 +148,8 @@ func (s cluster) readOnce(ctx context.Context, whole bool) (*publication, error)
 		return nil, err
 	}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		ref, answers := p.reference(slot)
-		if !whole && !answers {
+		ref, named := p.reference(slot)
+		if !what.has(named) {
 			continue
 		}
 		if err := s.readSlot(ctx, p, ref); err != nil {

@@ -88,7 +88,7 @@ func TestClusterWaitsForAPublicationToEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reader := &moments{shown: test.shown}
-				p, err := cluster{reader: reader, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), false)
+				p, err := cluster{reader: reader, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), stableRing)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,17 +116,17 @@ func (f *failing) Get(context.Context, client.ObjectKey, client.Object, ...clien
 
 func TestClusterReportsErrors(t *testing.T) {
 	refused := errors.New("connection refused")
-	read := func(reader client.Reader, whole bool) (*publication, error) {
-		return cluster{reader: reader, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), whole)
+	read := func(reader client.Reader, what extent) (*publication, error) {
+		return cluster{reader: reader, namespace: "cdn", name: "edge", again: publicationTime}.read(t.Context(), what)
 	}
-	_, err := read(&failing{err: refused}, false)
+	_, err := read(&failing{err: refused}, stableRing)
 	if !errors.Is(err, refused) || err.Error() != "reading ConfigMap cdn/edge-routing: connection refused" {
 		t.Errorf("got %v", err)
 	}
-	if _, err = read(&failing{err: refused}, true); err == nil || err.Error() != "reading HashRing cdn/edge: connection refused" {
+	if _, err = read(&failing{err: refused}, everything); err == nil || err.Error() != "reading HashRing cdn/edge: connection refused" {
 		t.Errorf("got %v", err)
 	}
-	p, err := read(&failing{err: apierrors.NewNotFound(schema.GroupResource{}, "edge-routing")}, false)
+	p, err := read(&failing{err: apierrors.NewNotFound(schema.GroupResource{}, "edge-routing")}, stableRing)
 	if err != nil {
 		t.Fatal(err)
 	}

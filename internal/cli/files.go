@@ -19,7 +19,7 @@ const maxSnapshotBytes = 1 << 30
 // snapshotFile is a source of a snapshot alone.
 type snapshotFile struct{ path string }
 
-func (s snapshotFile) read(context.Context, bool) (*publication, error) {
+func (s snapshotFile) read(context.Context, extent) (*publication, error) {
 	data, err := routing.ReadFile(s.path, maxSnapshotBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path, err)
@@ -30,7 +30,7 @@ func (s snapshotFile) read(context.Context, bool) (*publication, error) {
 // directory is a source of the files of a mounted volume, or of those that "build" wrote.
 type directory struct{ path string }
 
-func (s directory) read(_ context.Context, whole bool) (*publication, error) {
+func (s directory) read(_ context.Context, what extent) (*publication, error) {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return nil, err
@@ -42,23 +42,23 @@ func (s directory) read(_ context.Context, whole bool) (*publication, error) {
 	const tries = 4
 	for try := 1; ; try++ {
 		m := routing.MomentOf(s.path)
-		p := readMoment(s.path, m, whole)
+		p := readMoment(s.path, m, what)
 		if try == tries || m == routing.MomentOf(s.path) {
 			return p, nil
 		}
 	}
 }
 
-// readMoment reads routing.json and the slot whose ring answers or, where whole, everything.
-func readMoment(path string, m routing.Moment, whole bool) *publication {
+// readMoment reads the files of a moment.
+func readMoment(path string, m routing.Moment, what extent) *publication {
 	p := &publication{origin: "directory " + path, routing: newArtifact(m.ReadRouting())}
 	p.slots = map[routing.Slot]*artifact{}
 	for _, slot := range []routing.Slot{routing.SlotA, routing.SlotB} {
-		ref, answers := p.reference(slot)
-		if whole || answers {
+		ref, named := p.reference(slot)
+		if what.has(named) {
 			p.slots[slot] = newArtifact(m.ReadSnapshot(ref, maxSnapshotBytes))
 		}
-		for chunk := len(ref.Files()); whole && chunk < routing.MaxChunks; chunk++ {
+		for chunk := len(ref.Files()); what == everything && chunk < routing.MaxChunks; chunk++ {
 			data, shown, err := m.ReadChunk(slot, chunk, maxSnapshotBytes)
 			if !errors.Is(err, fs.ErrNotExist) { // How many there shall be, the files do not say.
 				p.spares = append(p.spares, newArtifact(data, shown, err))

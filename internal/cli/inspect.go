@@ -105,7 +105,7 @@ func newInspectCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *inspectOptions) run(ctx context.Context, src source) error {
-	p, err := src.read(ctx, false)
+	p, err := src.read(ctx, stableRing)
 	if err != nil {
 		return err
 	}

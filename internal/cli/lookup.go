@@ -115,7 +115,7 @@ func (o *lookupOptions) validate(cmd *cobra.Command, keys []string) error {
 }
 
 func (o *lookupOptions) run(ctx context.Context, src source, keys []string) error {
-	p, err := src.read(ctx, false)
+	p, err := src.read(ctx, stableRing)
 	if err != nil {
 		return err
 	}

@@ -239,7 +239,7 @@ func (o *planOptions) beforeOfSnapshot(ctx context.Context) (*planSide, error) {
 
 // readSide reads what is published. That nothing is, is no error: the plan is then for the first ring.
 func readSide(ctx context.Context, src source) (*planSide, error) {
-	p, err := src.read(ctx, false)
+	p, err := src.read(ctx, stableRing)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,36 @@ import (
 
 // source is a place that a ring is published in.
 type source interface {
-	// read returns what is there, unchecked: routing.json and the slot that it names or, where whole, everything. The error
-	// is for a place that cannot be read at all; that of a single file is in its artifact.
-	read(ctx context.Context, whole bool) (*publication, error)
+	// read returns what is there, unchecked. The error is for a place that cannot be read at all; that of a single file is in
+	// its artifact.
+	read(ctx context.Context, what extent) (*publication, error)
 }
+
+// extent is how much of a publication is read.
+type extent int
+
+const (
+	// stableRing is routing.json and the slot of the ring that answers.
+	stableRing extent = iota
+	// bothRings is also the slot of the candidate, where routing.json names one.
+	bothRings
+	// everything is both slots, whatever is in them, and what is beside them.
+	everything
+)
+
+// has says whether a slot is read whose reference is of a role.
+func (e extent) has(r role) bool {
+	return e == everything || r == roleStable || r == roleCandidate && e == bothRings
+}
+
+// role is what routing.json names a slot for.
+type role int
+
+const (
+	roleNone role = iota
+	roleStable
+	roleCandidate
+)
 
 // artifact is one published file, or why it could not be read.
 type artifact struct {
@@ -34,7 +60,7 @@ type publication struct {
 	bare *artifact
 
 	routing *artifact
-	// slots are the snapshots: all chunks of the slots that routing.json names, the first one of another.
+	// slots are the snapshots, as far as they were read: all chunks of a slot that routing.json names, the first one of another.
 	slots map[routing.Slot]*artifact
 	// spares are the chunks that are not needed, where the whole was read.
 	spares []*artifact
@@ -42,18 +68,18 @@ type publication struct {
 	cluster *clusterObjects
 }
 
-// reference returns how the routing file, as far as it can be read, names a slot, and whether its ring answers.
-func (p *publication) reference(slot routing.Slot) (ref routing.Reference, answers bool) {
+// reference returns how the routing file, as far as it can be read, names a slot, and for what.
+func (p *publication) reference(slot routing.Slot) (routing.Reference, role) {
 	if p.routing.err == nil {
 		file, err := routing.Parse(p.routing.data)
 		switch {
 		case err == nil && file.Stable.Slot == slot:
-			return file.Stable, true
+			return file.Stable, roleStable
 		case err == nil && file.Candidate != nil:
-			return *file.Candidate, false
+			return *file.Candidate, roleCandidate
 		}
 	}
-	return routing.NewReference(slot, "", "", 1), false
+	return routing.NewReference(slot, "", "", 1), roleNone
 }
 
 // opened is a ring that can be asked, with what its source says beside it.
@@ -82,7 +108,7 @@ func (p *publication) open() (*opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.routing.path, err)
 	}
-	r, err := p.openStable(file.Stable)
+	r, err := p.openReference(file.Stable)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +119,8 @@ func (p *publication) open() (*opened, error) {
 	return o, checkAddresses(file, r)
 }
 
-// openStable opens the snapshot that ref names, and checks that it is that one.
-func (p *publication) openStable(ref routing.Reference) (*ring.Ring, error) {
+// openReference opens the snapshot that ref names, and checks that it is that one.
+func (p *publication) openReference(ref routing.Reference) (*ring.Ring, error) {
 	a := p.slots[ref.Slot]
 	if err := checkDigest(a, ref); err != nil {
 		return nil, err

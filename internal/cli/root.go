@@ -15,12 +15,13 @@ of Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
 files (a mounted volume, or what "build" wrote), or from a snapshot file. Only
-"rollback", "catalog restore" and "release" write to the cluster: a field and an
-annotation of a HashRing.
+"rollback", "catalog restore", "release" and "migration" write to the cluster: a field
+and an annotation of a HashRing, and RingMigrationActions.
 
 Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
 2 the command line is wrong. "plan" and "diff" have those of kubectl diff: 0 nothing
-moves; 1 keys move; above 1 an error, which is 3 but for the command line.`
+moves; 1 keys move; above 1 an error, which is 3 but for the command line.
+"migration wait" has some of its own.`
 
 const rootExample = `  # Build the ring of a manifest, without a cluster, as the operator would
   kubectl hashring build -f ring.yaml -o out
@@ -42,7 +43,11 @@ const rootExample = `  # Build the ring of a manifest, without a cluster, as the
 
   # Which revisions are kept? Go back to the one before
   kubectl hashring history edge-cache -n cdn
-  kubectl hashring rollback edge-cache -n cdn`
+  kubectl hashring rollback edge-cache -n cdn
+
+  # Where is a migration to another algorithm, and what keeps it?
+  kubectl hashring migration status v1-to-v3 -n cdn
+  kubectl hashring migration explain v1-to-v3 -n cdn`
 
 // Main runs the command line and returns the exit code of the process.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
@@ -86,6 +91,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newRollbackCommand(streams),
 		newReleaseCommand(streams),
 		newCatalogCommand(streams),
+		newMigrationCommand(streams),
 		newVersionCommand(streams),
 	)
 	return root

@@ -65,7 +65,7 @@ func newVerifyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *verifyOptions) run(ctx context.Context, src source) error {
-	p, err := src.read(ctx, true)
+	p, err := src.read(ctx, everything)
 	if err != nil {
 		return err
 	}

@@ -183,3 +183,30 @@ backends: [{name: a}]`))
 		t.Errorf("got %d violations, incomplete %v: %q", len(rejection.Violations), rejection.Incomplete, rejection.Violations)
 	}
 }
+
+// TestRingMigration: its schema is that of its own CRD, with defaults and rules.
+func TestRingMigration(t *testing.T) {
+	schema, err := RingMigration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "apiVersion: ringwright.dev/v1alpha1\nkind: RingMigration\nmetadata: {name: m, namespace: cdn}\nspec: "
+	const stages = `stages: [{name: all, datacenters: {remainder: true}, steps: [{traffic: "100%"}]}]`
+	object := parse(t, head+"{ringRef: {name: edge}, "+stages+"}")
+	if err := schema.Admit(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	spec := object.Object["spec"].(map[string]any)
+	if spec["direction"] != "Forward" || spec["attempt"] != int64(1) || spec["onDelete"] != "Rollback" {
+		t.Errorf("its defaults are not filled in: %v", spec)
+	}
+	for want, text := range map[string]string{
+		"exactly one of ringRef and ringSelector must be set": head + "{" + stages + "}",
+		"spec.stage: unknown field":                           head + "{ringRef: {name: edge}, stage: []}",
+		"the object is a HashRing":                            strings.Replace(head, "RingMigration", "HashRing", 1) + "{}",
+	} {
+		if err := schema.Admit(t.Context(), parse(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -139,8 +139,11 @@ func runExample(ctx context.Context, command string) string {
 	args, found := strings.CutPrefix(command, "kubectl hashring ")
 	Expect(found).To(BeTrue(), command)
 	_, out, errOut := hashringWith(ctx, in, strings.Fields(args)...)
-	return timestamps.ReplaceAllString(out+errOut, "2026-12-01T09:00:00Z")
+	return generated.ReplaceAllString(timestamps.ReplaceAllString(out+errOut, "2026-12-01T09:00:00Z"), "${1}x7k2p")
 }
+
+// generated are the names that the API server makes; the page has the same always.
+var generated = regexp.MustCompile(`(v1-to-v3-[a-z]+-)[a-z0-9]{5}\b`)
 
 // timestamps are when the examples were run; the page has the same always.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
