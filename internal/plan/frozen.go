@@ -38,10 +38,25 @@ func (c *chooser) frozen() bool {
 	case !c.base.exists():
 		return false
 	case lock == nil:
-		return c.pair != nil
+		return c.pair != nil && !c.abandoned()
 	default:
 		return lock.Phase != v1alpha1.LockLocked
 	}
+}
+
+// abandoned says that spec asks for the algorithm of the published ring again, while nobody has the lock who could take the candidate
+// back.
+func (c *chooser) abandoned() bool {
+	composer, err := newComposer(c.ring.Spec)
+	if err != nil || composer.config.Algorithm != c.base.config.Algorithm {
+		return false
+	}
+	candidate := c.seen.Kept[c.pair.candidate.Digest]
+	if candidate == nil {
+		return true
+	}
+	config, err := ring.ReadConfig(candidate.Recipe)
+	return err == nil && config.Algorithm != c.base.config.Algorithm
 }
 
 // freeze returns what is published while that is frozen: nil where it cannot be found again. The decision then says why.

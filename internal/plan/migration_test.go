@@ -179,6 +179,25 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// TestAbandoned: a candidate that a RingMigration left behind is taken out when spec asks for the published algorithm again, and not before.
+func TestAbandoned(t *testing.T) {
+	c, candidate := changing(t, migrating(20))
+	c.lock(v1alpha1.LockSplit, candidate, 5000)
+	c.after(minute)
+	c.ring.Status.Migration = nil
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Algorithm.PointsPerWeight = 40 })
+	if d := c.after(minute); len(d.Writes) != 0 {
+		t.Errorf("another algorithm: writes %v", names(d.Writes))
+	}
+	c.wantRoute("1a 2b 7 map[dc0:5000]")
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Algorithm.PointsPerWeight = 160 })
+	d := c.step()
+	if diff := cmp.Diff([]string{"edge-routing", "edge-b"}, names(d.Writes)); diff != "" || d.Step != plan.StepWithdraw {
+		t.Errorf("step %s, writes (-want +got):\n%s", d.Step, diff)
+	}
+	c.wantRoute("1a")
+}
+
 // TestPairIsFound: wherever the candidate was lost but in one place, the pair stays.
 func TestPairIsFound(t *testing.T) {
 	for name, row := range map[string]struct {
