@@ -23,7 +23,7 @@ var _ = Describe("a tool that applies the manifests again and again", func() {
 		ring.Spec.Algorithm = s.ring.Spec.Algorithm
 		m := s.newPlan("healed", toApproved("50%"), to("100%"))
 		manifests := []*unstructured.Unstructured{manifest("HashRing", ring), manifest("RingMigration", m)}
-		applied := make(chan int)
+		applied := make(chan int, 1)
 		ending, end := context.WithCancel(ctx)
 		defer end()
 		go func() {
