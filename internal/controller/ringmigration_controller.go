@@ -95,7 +95,7 @@ func (r *RingMigrationReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 		return ctrl.Result{}, r.patchFinalizers(ctx, m, append(m.Finalizers, v1alpha1.FinalizerMigration))
 	}
 	after, err := r.advance(ctx, m)
-	if isConflict(err) { // What was seen is out of date.
+	if isConflict(err) || apierrors.IsNotFound(err) { // What was seen is out of date.
 		delay := r.conflicts.When(req)
 		log.FromContext(ctx).V(1).Info("The cache is behind", "conflict", err.Error(), "retryAfter", delay)
 		return ctrl.Result{RequeueAfter: delay}, nil

@@ -68,15 +68,16 @@ func (r *RingMigrationReconciler) carryOut(ctx context.Context, m *v1alpha1.Ring
 		r.forget(m.UID)
 		return r.patchFinalizers(ctx, m, slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMigration }))
 	default:
-		return r.tell(ctx, m, seen.rings[e.Ring], e)
+		return r.tell(ctx, m, seen, e)
 	}
 }
 
 // tell writes what a HashRing is to publish into its status.
-func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, e migration.Effect) error {
+func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigration, seen migrationSeen, e migration.Effect) error {
+	ring := seen.rings[e.Ring]
 	status := &struct {
 		Migration *v1alpha1.RingLock `json:"migration,omitempty"`
-	}{lockFor(m, ring, e)}
+	}{lockFor(m, ring, seen.published(e.Ring), e)}
 	if _, err := r.applyStatus(ctx, "HashRing", ring, ring.ResourceVersion, status); err != nil {
 		return err
 	}
@@ -84,12 +85,25 @@ func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigr
 	return nil
 }
 
-// lockFor returns the lock that an effect asks for; nil for none.
-func lockFor(m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, e migration.Effect) *v1alpha1.RingLock {
+// published returns what is published for a HashRing.
+func (s migrationSeen) published(ring string) migration.Published {
+	if i := slices.IndexFunc(s.Rings, func(r migration.Ring) bool { return r.Name == ring }); i >= 0 {
+		return s.Rings[i].Published
+	}
+	return migration.Published{}
+}
+
+// lockFor returns the lock that an effect asks for; nil for none. Taking it changes nothing that is published: a split that somebody has
+// left there stays until it is known what to do about it.
+func lockFor(m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, published migration.Published, e migration.Effect) *v1alpha1.RingLock {
 	lock := &v1alpha1.RingLock{Name: m.Name, UID: string(m.UID), Phase: v1alpha1.LockLocked}
 	switch e.Kind {
 	case migration.Unlock:
 		return nil
+	case migration.Lock:
+		if published.Candidate != "" {
+			lock.Phase, lock.Candidate, lock.Seed, lock.Split = v1alpha1.LockSplit, published.Candidate, int64(published.Seed), migrationapi.Shares(published.Split)
+		}
 	case migration.Publish:
 		lock.Phase, lock.Candidate, lock.Seed, lock.Split = v1alpha1.LockSplit, e.Candidate, int64(e.Seed), migrationapi.Shares(e.Split)
 	case migration.Promote:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -137,10 +138,14 @@ func (r *RingMigrationReconciler) observeRing(
 	if err != nil {
 		return fmt.Errorf("reading what is published of HashRing %s: %w", ring.Name, err)
 	}
+	holder, err := r.holderOf(ctx, ring, seen.Self)
+	if err != nil {
+		return err
+	}
 	key := client.ObjectKeyFromObject(ring)
 	seen.rings[ring.Name] = ring
 	seen.Rings = append(seen.Rings, migration.Ring{
-		Name: ring.Name, Holder: holderOf(ring, seen.Self), Candidate: candidateOf(ring, s), Emptied: published.Emptied, Drift: driftOf(ring),
+		Name: ring.Name, Holder: holder, Candidate: candidateOf(ring, s), Emptied: published.Emptied, Drift: driftOf(ring),
 	})
 	if published.Complete {
 		seen.Rings[len(seen.Rings)-1].Published = migrationapi.Published(published.File)
@@ -160,16 +165,26 @@ func (r *RingMigrationReconciler) observeRing(
 	return nil
 }
 
-// holderOf says who has the lock of a HashRing: self, or another one by name.
-func holderOf(ring *v1alpha1.HashRing, self string) string {
-	switch lock := ring.Status.Migration; {
+// holderOf says who has the lock of a HashRing: self, or another one by name. The lock of one that is gone, such as one whose finalizer
+// somebody took away or that was restored under another UID, has nobody: it would never be given back.
+func (r *RingMigrationReconciler) holderOf(ctx context.Context, ring *v1alpha1.HashRing, self string) (string, error) {
+	lock := ring.Status.Migration
+	switch {
 	case lock == nil:
-		return ""
+		return "", nil
 	case lock.UID == self:
-		return self
-	default:
-		return fmt.Sprintf("RingMigration %s", lock.Name)
+		return self, nil
 	}
+	holder := &metav1.PartialObjectMetadata{}
+	holder.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RingMigration"))
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ring.Namespace, Name: lock.Name}, holder)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && string(holder.UID) != lock.UID:
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading who has the lock of HashRing %s: %w", ring.Name, err)
+	}
+	return fmt.Sprintf("RingMigration %s", lock.Name), nil
 }
 
 // candidateOf returns the digest of the ring that a HashRing could go to. Where nobody has looked at its spec yet, what it went to is

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,12 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/agent"
 	"github.com/ringwright/ringwright/internal/apisource"
+	"github.com/ringwright/ringwright/internal/migration"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/pkg/routing"
 )
@@ -28,27 +31,45 @@ type site struct {
 	namespace string
 	port      int32
 	ring      *v1alpha1.HashRing
-	agents    map[string]*runningAgent
+	// agents are those of ring, by datacenter.
+	agents map[string]*runningAgent
+	pods   int
 }
 
 // runningAgent is an agent of a datacenter in this process, at an address of loopback.
 type runningAgent struct {
-	ip, dir string
-	cancel  context.CancelFunc
-	done    chan error
+	ip, dir          string
+	ring, datacenter string
+	cancel           context.CancelFunc
+	done             chan error
 }
 
 // newSite publishes a ring under V1, which agents in the datacenters have, and then asks for V2, which is its candidate.
 func newSite(ctx context.Context, datacenters ...string) *site {
 	GinkgoHelper()
 	s := &site{namespace: newNamespace(ctx), port: freePort(), agents: map[string]*runningAgent{}}
+	DeferCleanup(s.cleanUp)
 	s.ring = s.newRing("edge")
 	Expect(admin.Create(ctx, s.ring)).To(Succeed())
-	for i, datacenter := range datacenters {
-		s.startAgent(ctx, i, datacenter)
+	for _, datacenter := range datacenters {
+		s.agents[datacenter] = s.startAgent(ctx, s.ring, datacenter)
 	}
 	s.propose(ctx, s.ring)
 	return s
+}
+
+// cleanUp takes away what an operator would go on with.
+func (s *site) cleanUp(ctx context.Context) {
+	GinkgoHelper()
+	for _, kind := range []client.Object{&v1alpha1.RingMigration{}, &v1alpha1.HashRing{}} {
+		Expect(admin.DeleteAllOf(ctx, kind, client.InNamespace(s.namespace))).To(Succeed())
+	}
+	list := &v1alpha1.RingMigrationList{}
+	Expect(admin.List(ctx, list, client.InNamespace(s.namespace))).To(Succeed())
+	for i := range list.Items {
+		forget := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		Expect(client.IgnoreNotFound(admin.Patch(ctx, &list.Items[i], forget))).To(Succeed())
+	}
 }
 
 func (s *site) newRing(name string) *v1alpha1.HashRing {
@@ -97,33 +118,38 @@ func (s *site) edit(ctx context.Context, r *v1alpha1.HashRing, change func(*v1al
 }
 
 // startAgent runs an agent with the pod that the operator finds it by.
-func (s *site) startAgent(ctx context.Context, i int, datacenter string) {
+func (s *site) startAgent(ctx context.Context, r *v1alpha1.HashRing, datacenter string) *runningAgent {
 	GinkgoHelper()
-	a := &runningAgent{ip: fmt.Sprintf("127.0.3.%d", i+1), dir: filepath.Join(GinkgoT().TempDir(), "ring"), done: make(chan error, 1)}
-	s.agents[datacenter] = a
-	s.runAgent(a, datacenter)
+	s.pods++
+	a := &runningAgent{
+		ip: fmt.Sprintf("127.0.3.%d", s.pods), dir: filepath.Join(GinkgoT().TempDir(), "ring"), ring: r.Name, datacenter: datacenter,
+	}
+	s.runAgent(a)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "reader-" + datacenter, Labels: map[string]string{"ring": s.ring.Name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "reader-" + r.Name + "-" + datacenter, Labels: map[string]string{"ring": r.Name}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "reader", Image: "reader"}}},
 	}
 	Expect(admin.Create(ctx, pod)).To(Succeed())
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, a.ip, []corev1.PodIP{{IP: a.ip}}
 	Expect(admin.Status().Update(ctx, pod)).To(Succeed())
+	return a
 }
 
-func (s *site) runAgent(a *runningAgent, datacenter string) {
+// runAgent starts an agent, or starts one again that was stopped.
+func (s *site) runAgent(a *runningAgent) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
-	a.cancel = cancel
+	a.cancel, a.done = cancel, make(chan error, 1)
 	config := agent.Config{
-		Dir: a.dir, Source: agent.SourceAPI, API: apisource.Config{HashRing: s.namespace + "/" + s.ring.Name, Kubeconfig: kubeconfig},
-		Listen: "127.0.0.1:0", StatusListen: fmt.Sprintf("%s:%d", a.ip, s.port), Datacenter: datacenter,
+		Dir: a.dir, Source: agent.SourceAPI, API: apisource.Config{HashRing: s.namespace + "/" + a.ring, Kubeconfig: kubeconfig},
+		Listen: "127.0.0.1:0", StatusListen: fmt.Sprintf("%s:%d", a.ip, s.port), Datacenter: a.datacenter,
 	}
+	done := a.done
 	go func() {
 		defer GinkgoRecover()
 		err := agent.Run(ctx, config)
-		a.done <- err
-		Expect(err).NotTo(HaveOccurred(), "the agent in %s", datacenter)
+		done <- err
+		Expect(err).NotTo(HaveOccurred(), "the agent in %s", a.datacenter)
 	}()
 	DeferCleanup(a.stop)
 }
@@ -154,6 +180,53 @@ func (s *site) newMigration() *v1alpha1.RingMigration {
 			Retirement: v1alpha1.RetirementPolicy{Soak: short},
 		},
 	}
+}
+
+// soak is as short as two looks.
+var soak = &metav1.Duration{Duration: 300 * time.Millisecond}
+
+// newPlan returns a migration of the ring in all datacenters at once.
+func (s *site) newPlan(name string, steps ...v1alpha1.MigrationStep) *v1alpha1.RingMigration {
+	m := s.newMigration()
+	m.Name = name
+	m.Spec.Stages = []v1alpha1.MigrationStage{{Name: "all", Datacenters: v1alpha1.StageDatacenters{Remainder: true}, Steps: steps}}
+	m.Spec.Retirement.Soak = soak
+	return m
+}
+
+// to is a step without approval, toApproved one that waits for it.
+func to(traffic string) v1alpha1.MigrationStep {
+	return v1alpha1.MigrationStep{Traffic: traffic, Soak: soak}
+}
+
+func toApproved(traffic string) v1alpha1.MigrationStep {
+	return v1alpha1.MigrationStep{Traffic: traffic, Soak: soak, Approval: v1alpha1.ApprovalAfterSoak}
+}
+
+// holds waits until a migration has a hold of a type.
+func holds(ctx context.Context, m *v1alpha1.RingMigration, hold migration.HoldType) v1alpha1.MigrationHold {
+	GinkgoHelper()
+	var found v1alpha1.MigrationHold
+	Eventually(func(g Gomega) {
+		got := &v1alpha1.RingMigration{}
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(m), got)).To(Succeed())
+		i := slices.IndexFunc(got.Status.Holds, func(h v1alpha1.MigrationHold) bool { return h.Type == v1alpha1.HoldType(hold) })
+		g.Expect(i).To(BeNumerically(">=", 0), "%s %s has %+v", got.Status.Phase, got.Status.StepPhase, got.Status.Holds)
+		found = got.Status.Holds[i]
+	}).Should(Succeed())
+	return found
+}
+
+// editPlan changes the spec of a migration as a person does.
+func editPlan(ctx context.Context, m *v1alpha1.RingMigration, change func(*v1alpha1.RingMigrationSpec)) {
+	GinkgoHelper()
+	Eventually(func() error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err
+		}
+		change(&m.Spec)
+		return admin.Update(ctx, m)
+	}).Should(Succeed())
 }
 
 // reaches waits until a migration has come to a phase and returns it.

@@ -15,6 +15,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +36,9 @@ var (
 	admin        client.WithWatch
 	kubeconfig   string
 	operator     *runningManager
+	// account is who operators are, and self who the tests are.
+	account *testenv.User
+	self    string
 )
 
 func TestMigration(t *testing.T) {
@@ -57,6 +62,11 @@ var _ = BeforeSuite(func() {
 	Expect(controlPlane.Install(context.Background(), filepath.Join(root, "config", "default"), nil)).To(Succeed())
 	kubeconfig = filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(os.WriteFile(kubeconfig, controlPlane.Kubeconfig(), 0o600)).To(Succeed())
+	account, err = controlPlane.ServiceAccount(systemNamespace, serviceAccount)
+	Expect(err).NotTo(HaveOccurred())
+	review := &authenticationv1.SelfSubjectReview{}
+	Expect(admin.Create(context.Background(), review)).To(Succeed())
+	self = review.Status.UserInfo.Username
 	operator = startOperator()
 	DeferCleanup(func() { operator.stop() })
 })
@@ -68,13 +78,18 @@ type runningManager struct {
 }
 
 // startOperator starts an operator under the service account that it is shipped with.
-func startOperator() *runningManager {
+func startOperator() *runningManager { return startOperatorOver(nil, true) }
+
+// startOperatorOver starts one that reaches the API server over a link; nil is a plain one. Without election it leads whatever others do.
+func startOperatorOver(over *link, election bool) *runningManager {
 	GinkgoHelper()
-	user, err := controlPlane.ServiceAccount(systemNamespace, serviceAccount)
-	Expect(err).NotTo(HaveOccurred())
+	config := rest.CopyConfig(account.Config)
+	if over != nil {
+		config.Wrap(over.wrap)
+	}
 	m := &runningManager{done: make(chan error, 1)}
-	mgr, err := manager.New(user.Config, manager.Options{
-		LeaderElection: true, LeaderElectionNamespace: systemNamespace, Concurrency: 2, MetricsAddress: "0", ProbeAddress: "0",
+	mgr, err := manager.New(config, manager.Options{
+		LeaderElection: election, LeaderElectionNamespace: systemNamespace, Concurrency: 2, MetricsAddress: "0", ProbeAddress: "0",
 		SkipNameValidation: true, ConsumerLoopback: true, GateLoopback: true, MigrationInterval: interval,
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -92,11 +107,12 @@ func (m *runningManager) stop() {
 	m.done <- nil
 }
 
-// restartOperator stops it and starts another.
-func restartOperator() {
+// bury ends an operator that has been killed: whatever it says.
+func (m *runningManager) bury() {
 	GinkgoHelper()
-	operator.stop()
-	operator = startOperator()
+	m.cancel()
+	Eventually(m.done).Should(Receive())
+	m.done <- nil
 }
 
 func newNamespace(ctx context.Context) string {
