@@ -34,13 +34,13 @@ spec:
   - name: lab
     datacenters: {names: [lab01]}
     steps:
-    - {traffic: 10%%, soak: 4s, gates: [errors]}
-    - {traffic: 100%%, soak: 4s, gates: [errors]}
+    - {traffic: 10%%, soak: 3s, gates: [errors]}
+    - {traffic: 100%%, soak: 3s, gates: [errors]}
   - name: world
     datacenters: {remainder: true}
     steps:
-    - {traffic: 50%%, soak: 4s, gates: [errors]}
-    - {traffic: 100%%, soak: 4s}
+    - {traffic: 50%%, soak: 3s, gates: [errors]}
+    - {traffic: 100%%, soak: 3s}
   gates:
   - name: errors
     prometheus:
@@ -58,7 +58,7 @@ spec:
     consumers: {maxErrorRatio: 1%%}
     minSamples: 10
     interval: 10s
-  retirement: {soak: 3s}
+  retirement: {soak: 2s}
 `
 
 // migrationDemo moves the agents of two datacenters from one ring to another.
@@ -86,6 +86,8 @@ type migrationDemo struct {
 	// closed is where the last step was looked at last.
 	closed mark
 	memory [3]memory
+	// began is when the migration was created.
+	began time.Time
 }
 
 func newMigrationDemo(d *demo) *migrationDemo {
@@ -115,11 +117,15 @@ func (m *migrationDemo) end() error {
 
 // migrate creates the migration, and follows it until it has gone back: the origin of a datacenter fails before its turn comes.
 func (m *migrationDemo) migrate(ctx context.Context) error {
-	say(fmt.Sprintf("kubectl apply: RingMigration %s, first %s, then the remainder", migrationName, firstDatacenter))
+	say(fmt.Sprintf("kubectl apply: RingMigration %s, first %s, then the remainder", migrationName, firstDatacenter),
+		fmt.Sprintf("  Of each datacenter, the agents are asked for %d keys as soon as they have a step, and requests for %d of them go on all the time.", sampledKeys, servedKeys),
+		fmt.Sprintf("  Announced is what the step adds to the share, times the movement, and how many of those keys that makes: with %d standard", deviations),
+		"  deviations of the binomial distribution to either side, which is right but once in 1.7 million times.")
 	object := &v1alpha1.RingMigration{}
 	if err := yaml.UnmarshalStrict(fmt.Appendf(nil, migrationManifest, m.prometheus), object); err != nil {
 		return err
 	}
+	m.began = time.Now()
 	if err := m.api.Create(ctx, object); err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func (m *migrationDemo) migrate(ctx context.Context) error {
 
 // retry has it go forward again, once the cause is gone.
 func (m *migrationDemo) retry(ctx context.Context) error {
-	say("The origin of " + brokenDatacenter + " is back: kubectl hashring migration retry " + migrationName)
+	say("The origin of " + brokenDatacenter + " is back: RingMigrationAction Retry")
 	m.origin.reach(brokenDatacenter, true)
 	if err := m.askRetry(ctx); err != nil {
 		return err

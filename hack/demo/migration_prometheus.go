@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -25,8 +26,8 @@ func (m *migrationDemo) findPrometheus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.root, m.server = root, m.path("prometheus")
-	// Nothing is discovered, and nobody looks at its pages.
+	m.root, m.server = root, filepath.Join(root, "bin", "prometheus")
+	// Nothing is discovered here, and nobody looks at its pages.
 	return m.compile(ctx, "-modfile=hack/tools/prometheus/go.mod", "-tags=remove_all_sd", "-o", m.server, "github.com/prometheus/prometheus/cmd/prometheus")
 }
 

@@ -16,18 +16,23 @@ const wholeShare = 10_000
 // closeStep says what a step has moved, and compares that with what was announced.
 func (m *migrationDemo) closeStep(s *shownStep) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(out, "  \tshare\tkeys on the candidate\tkeys that moved\trequests\tby the candidate\tto the origin\t503")
+	_, _ = fmt.Fprintln(out, "  \tasked\ton the candidate\tmoved by the step\tannounced\tanswers\tby the candidate\t503\torigin\tannounced")
 	var wrong []string
 	for _, datacenter := range []string{firstDatacenter, brokenDatacenter} {
 		seen := m.observe(s, datacenter)
-		_, _ = fmt.Fprintf(out, "  %s\t%.4g%%\t%d of %d (%d to %d)\t%d (%d to %d)\t%d\t%d\t%d of %d (%d to %d)\t%d\n", datacenter, 100*seen.share,
-			seen.candidate, sampledKeys, seen.candidateLow, seen.candidateHigh, seen.moved, seen.movedLow, seen.movedHigh,
-			seen.requests, seen.byCandidate, seen.fetched, seen.cold, seen.coldLow, seen.coldHigh, seen.faults)
+		_, _ = fmt.Fprintf(out, "  %s\t%.4g%%\t%s\t%s\t%.2f%%, %d to %d\t%d\t%s\t%d\t%d\t%s\n", datacenter, 100*seen.share,
+			part(seen.candidate, sampledKeys), part(seen.moved, sampledKeys), 100*seen.part, seen.movedLow, seen.movedHigh,
+			seen.requests, part(seen.byCandidate, seen.requests), seen.faults, seen.fetched, seen.announcedCold())
 		wrong = append(wrong, seen.wrong(datacenter)...)
 		wrong = append(wrong, m.compareSets(s, datacenter)...)
 	}
 	if err := out.Flush(); err != nil {
 		return err
+	}
+	for _, g := range s.gates {
+		if g.Result != "" && g.At != nil && !g.At.Before(&s.effective) {
+			fmt.Printf("  Gate %s: %s, %s\n", g.Name, g.Result, g.Detail)
+		}
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%s: %s", s.name, strings.Join(wrong, "; "))
@@ -55,7 +60,8 @@ func (m *migrationDemo) compareSets(s *shownStep, datacenter string) (wrong []st
 
 // seenStep is what was seen of a step in one datacenter, and the bounds of what was announced.
 type seenStep struct {
-	share                                  float64
+	// share is that of the keys which is on the candidate, part that which moves by the step.
+	share, part                            float64
 	candidate, candidateLow, candidateHigh int
 	moved, movedLow, movedHigh             int
 	// cold is how many served keys have moved to a cache that had not had them, fetched how many requests the origin got.
@@ -64,7 +70,31 @@ type seenStep struct {
 	// strays are answers by the other ring than the agents said, failovers such by another cache than the owner.
 	strays, failovers int
 	// complete says that each served key was asked for while the step was in effect.
-	complete, away bool
+	complete bool
+	// warm says that the caches on the candidate have been there before, away that the origin is out of reach.
+	warm, away bool
+}
+
+// part is a count and its part of a whole, for people.
+func part(count, whole int) string {
+	if count == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d = %.2f%%", count, 100*float64(count)/float64(whole))
+}
+
+// announcedCold is how many requests the origin is to have got, for people.
+func (s seenStep) announcedCold() string {
+	switch {
+	case s.moved == 0:
+		return "0"
+	case s.away:
+		return "out of reach"
+	case s.warm && s.cold == 0:
+		return "0, warm since the first attempt"
+	default:
+		return fmt.Sprintf("%d to %d", s.coldLow, s.coldHigh)
+	}
 }
 
 // observe counts what happened in a datacenter since the step before was looked at last.
@@ -74,10 +104,10 @@ func (m *migrationDemo) observe(s *shownStep, datacenter string) seenStep {
 	seen.candidate = len(set)
 	seen.candidateLow, seen.candidateHigh = bounds(sampledKeys, seen.share)
 	// A key moves where the share reaches it, and where its owner on the candidate is another one.
-	part := float64(s.shares[datacenter]-m.shares[datacenter]) / wholeShare * m.movement
+	seen.part = float64(s.shares[datacenter]-m.shares[datacenter]) / wholeShare * m.movement
 	keys := movedOwners(m.present.owners[datacenter], s.sets.owners[datacenter])
 	seen.moved = len(keys)
-	seen.movedLow, seen.movedHigh = bounds(sampledKeys, part)
+	seen.movedLow, seen.movedHigh = bounds(sampledKeys, seen.part)
 
 	had := map[fetch]bool{}
 	for _, f := range m.origin.between(0, m.closed.fetches) {
@@ -92,12 +122,13 @@ func (m *migrationDemo) observe(s *shownStep, datacenter string) seenStep {
 			seen.cold++
 		}
 	}
-	seen.coldLow, seen.coldHigh = bounds(servedKeys, part)
+	seen.coldLow, seen.coldHigh = bounds(servedKeys, seen.part)
 	for _, f := range m.origin.between(m.closed.fetches, s.to.fetches) {
 		if f.datacenter == datacenter {
 			seen.fetched++
 		}
 	}
+	_, seen.warm = m.sets[s.name]
 	seen.away = m.origin.isAway(datacenter)
 	m.observeAnswers(s, datacenter, &seen)
 	return seen
@@ -141,6 +172,7 @@ func (s seenStep) wrong(datacenter string) (wrong []string) {
 	add(s.candidate < s.candidateLow || s.candidate > s.candidateHigh, "%d keys are on the candidate", s.candidate)
 	add(s.moved < s.movedLow || s.moved > s.movedHigh, "%d keys have moved", s.moved)
 	add(s.strays > 0, "%d requests were answered by another ring or cache than the agents say", s.strays)
+	add(!s.warm && (s.cold < s.coldLow || s.cold > s.coldHigh), "%d keys that are asked for have moved to a cold cache", s.cold)
 	add(s.fetched > s.cold+s.failovers, "%d requests went to the origin, for %d keys that have moved to a cold cache", s.fetched, s.cold)
 	add(s.complete && !s.away && s.failovers == 0 && s.fetched < s.cold, "%d requests went to the origin, for %d keys that have moved to a cold cache", s.fetched, s.cold)
 	add(!s.away && s.faults > 0, "%d requests failed", s.faults)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
 
@@ -20,6 +22,9 @@ type shownStep struct {
 	// shares are in basis points by datacenter.
 	shares map[string]int
 	sets   keySets
+	// effective is since when all agents have the split, and gates are what was said last.
+	effective metav1.MicroTime
+	gates     []v1alpha1.GateStatus
 	// from and to are moments at which all agents had the split, and no other was decided upon.
 	from, to mark
 }
@@ -38,7 +43,7 @@ func (m *migrationDemo) followUntil(ctx context.Context, phase v1alpha1.Migratio
 		}
 		switch status := object.Status; {
 		case current != nil && status.Token == current.token && status.Phase == v1alpha1.MigrationShifting:
-			current.to = seen
+			current.to, current.gates = seen, status.Gates
 		case current != nil:
 			if err := m.closeStep(current); err != nil {
 				return err
@@ -74,7 +79,7 @@ func inEffect(s v1alpha1.RingMigrationStatus) bool {
 // openStep looks at the agents as soon as a step is in effect.
 func (m *migrationDemo) openStep(ctx context.Context, object *v1alpha1.RingMigration) (*shownStep, error) {
 	status := object.Status
-	s := &shownStep{token: status.Token, attempt: status.Attempt, shares: map[string]int{}, from: m.mark()}
+	s := &shownStep{token: status.Token, attempt: status.Attempt, shares: map[string]int{}, effective: *status.Dispatch.EffectiveAt, from: m.mark()}
 	s.to = s.from
 	for _, share := range status.Split {
 		s.shares[share.Datacenter] = int(share.BasisPoints)
