@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 # Modules with code, and modules that only pin tools.
 CODE_MODULES := . hack/controlplane hack/protoc test/materialize
 TOOL_MODULES := hack/tools hack/tools/golangci
+# hack/tools/prometheus is not among them: to tidy it takes the libraries of all clouds, and its build none of those.
 
 CONTROLLER_GEN := go tool -modfile=hack/tools/go.mod controller-gen
 BENCHSTAT      := go tool -modfile=hack/tools/go.mod benchstat
@@ -78,6 +79,12 @@ demo: ## Run everything on this machine until Ctrl-C; with ONCE=1 run through, c
 	@assets=$$(go -C hack/controlplane run .) && \
 		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
 		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo $(if $(filter 1,$(ONCE)),-once)
+
+.PHONY: demo-migration
+demo-migration: ## Show a migration between two rings on this machine, a rollback included; ONCE=1 as with demo.
+	@assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
+		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo -migration $(if $(filter 1,$(ONCE)),-once)
 
 ## Checks
 

@@ -38,8 +38,9 @@ func main() {
 // maxCatalogCopies bounds what the copies take of etcd: each has up to 1 MiB.
 const maxCatalogCopies = 100
 
-// consumerLoopback is "true" in the build of test/load, whose consumers are on this host. No flag sets it.
-var consumerLoopback string
+// These are set in builds of test/load and hack/demo, which have everything on one host and little time: "true" lets the operator ask
+// consumers and gates there, and migrationInterval is a duration. No flag sets them.
+var consumerLoopback, gateLoopback, migrationInterval string
 
 type flags struct {
 	manager.Options
@@ -115,7 +116,12 @@ func run(ctx context.Context, args []string) error {
 	// client-go's own limit, 5 requests a second, is less than the writes of one ring. What bounds the requests that are on
 	// their way is --concurrency, and the API server's priority and fairness.
 	cfg.QPS = -1
-	f.PodNamespace, f.ConsumerLoopback = podNamespace(), consumerLoopback == "true"
+	f.PodNamespace, f.ConsumerLoopback, f.GateLoopback = podNamespace(), consumerLoopback == "true", gateLoopback == "true"
+	if migrationInterval != "" {
+		if f.MigrationInterval, err = time.ParseDuration(migrationInterval); err != nil {
+			return fmt.Errorf("the program was built with a migrationInterval that is none: %w", err)
+		}
+	}
 	mgr, err := manager.New(cfg, f.Options)
 	if err != nil {
 		return err

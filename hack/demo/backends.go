@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// backend is a small HTTP server that answers with its own name. It can die and come back at its address.
+// backend is a small HTTP server. It can die and come back at its address.
 type backend struct {
 	name, address string
-	server        *http.Server
-	served        chan error
+	// handler answers; nil answers with the name.
+	handler http.Handler
+	server  *http.Server
+	served  chan error
 }
 
 // start listens at the backend's address, at a free one the first time.
@@ -29,11 +31,11 @@ func (b *backend) start() error {
 		return fmt.Errorf("backend %s: %w", b.name, err)
 	}
 	b.address = listener.Addr().String()
-	b.server = &http.Server{
-		ReadHeaderTimeout: 5 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	b.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: b.handler}
+	if b.handler == nil {
+		b.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, b.name) // Whoever has gone needs no answer.
-		}),
+		})
 	}
 	b.served = make(chan error, 1)
 	go func() { b.served <- b.server.Serve(listener) }()

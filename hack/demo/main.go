@@ -3,6 +3,9 @@
 // The demo runs the whole of Ringwright on one machine, without a cluster: a real API server, the operator under the RBAC
 // rules that it ships with, the samples, and an agent that answers from what was published.
 //
+// With -migration it moves two datacenters from one ring to another, by steps that a Prometheus judges, with a failure that takes it
+// back and a second attempt.
+//
 // It stays up until it is interrupted; with -once it runs through, checks what it shows, and exits.
 package main
 
@@ -31,10 +34,11 @@ const shownRing = "hashring_features.yaml"
 
 func main() {
 	once := flag.Bool("once", false, "run through, check, and exit")
+	migrates := flag.Bool("migration", false, "show a migration between two rings")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard()) // envtest has nothing to say that the demo does not.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := run(ctx, *once)
+	err := run(ctx, *once, *migrates)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -43,7 +47,7 @@ func main() {
 }
 
 // run sets everything up, shows it, and takes everything down again.
-func run(ctx context.Context, once bool) (err error) {
+func run(ctx context.Context, once, migrates bool) (err error) {
 	dir, err := os.MkdirTemp("", "ringwright-demo-")
 	if err != nil {
 		return err
@@ -56,9 +60,13 @@ func run(ctx context.Context, once bool) (err error) {
 		}
 		err = os.RemoveAll(dir)
 	}()
-	for _, step := range []func(context.Context) error{
-		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange, d.showTraffic,
-	} {
+	steps, invite := d.tour()
+	if migrates {
+		m := newMigrationDemo(d)
+		defer func() { err = errors.Join(err, m.end()) }()
+		steps, invite = m.steps()
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil // Interrupted: that it did not get further is no failure, but how it stops can be.
@@ -70,15 +78,24 @@ func run(ctx context.Context, once bool) (err error) {
 		say("", "All of it worked.")
 		return nil
 	}
-	d.invite()
+	invite()
 	<-ctx.Done()
 	say("", "Stopping everything, and removing "+d.dir+".")
 	return nil
 }
 
+// tour returns the steps of the demo without a migration.
+func (d *demo) tour() (steps []func(context.Context) error, invite func()) {
+	return []func(context.Context) error{
+		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange, d.showTraffic,
+	}, d.invite
+}
+
 // demo is what is running.
 type demo struct {
-	root, dir    string
+	root, dir string
+	// ldflags are those of the programs.
+	ldflags      string
 	controlPlane *testenv.ControlPlane
 	processes    []*process
 	followers    []*follower

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -25,11 +26,16 @@ type process struct {
 
 // startProcess starts a program of bin/ with its output in a log file.
 func (d *demo) startProcess(name string, args ...string) (*process, error) {
+	return d.startProgram(name, d.path("bin", name), args...)
+}
+
+// startProgram does so with any program.
+func (d *demo) startProgram(name, program string, args ...string) (*process, error) {
 	log, err := os.Create(d.path(fmt.Sprintf("%s-%d.log", name, len(d.processes))))
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: name, log: log, cmd: exec.Command(d.path("bin", name), args...), done: make(chan error, 1)}
+	p := &process{name: name, log: log, cmd: exec.Command(program, args...), done: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	// A group of its own: Ctrl-C in the terminal reaches the demo alone, which then stops things in order.
 	p.cmd.SysProcAttr = childAttributes()
@@ -81,6 +87,20 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
+// freePort returns a port that nobody listens on at any address.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	_, text, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
+}
+
 // build compiles the programs from this checkout.
 func (d *demo) build(ctx context.Context) error {
 	root, err := moduleRoot()
@@ -89,12 +109,16 @@ func (d *demo) build(ctx context.Context) error {
 	}
 	d.root = root
 	say("Building manager, agent and kubectl-hashring")
-	args := []string{"build", "-o", d.path("bin") + string(filepath.Separator), "./cmd/manager", "./cmd/agent", "./cmd/kubectl-hashring"}
 	if err := os.Mkdir(d.path("bin"), 0o755); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stderr, os.Stderr
+	return d.compile(ctx, "-ldflags="+d.ldflags, "-o", d.path("bin")+string(filepath.Separator), "./cmd/manager", "./cmd/agent", "./cmd/kubectl-hashring")
+}
+
+// compile runs go build in this checkout.
+func (d *demo) compile(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = d.root, os.Stderr, os.Stderr
 	return cmd.Run()
 }
 
@@ -126,13 +150,18 @@ func get(ctx context.Context, url string, read func(*http.Response) error) error
 	if err != nil {
 		return err
 	}
+	return do(request, read)
+}
+
+// do sends a request, which has to be answered with 200.
+func do(request *http.Request, read func(*http.Response) error) error {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
+		return fmt.Errorf("%s: %s", request.URL, response.Status)
 	}
 	if read == nil {
 		return nil

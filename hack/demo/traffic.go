@@ -11,8 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,11 +33,7 @@ type traffic struct {
 	agents   []string
 	keys     []string
 	client   *http.Client
-
-	sent, failed atomic.Int64
-	failure      atomic.Pointer[error]
-	cancel       context.CancelFunc
-	workers      sync.WaitGroup
+	load
 }
 
 // showTraffic sends requests through two agents while a backend dies, comes back, and the weights change. None may fail, and only
@@ -152,19 +146,11 @@ func (t *traffic) begin(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("  %d keys go where kubectl hashring lookup says, through both agents\n", len(t.keys))
-	ctx, t.cancel = context.WithCancel(ctx)
-	for worker := range trafficWorkers {
-		t.workers.Go(func() {
-			for i := worker; ctx.Err() == nil; i++ {
-				t.sent.Add(1)
-				if _, err := t.ask(ctx, t.agents[i%len(t.agents)], t.keys[i%len(t.keys)]); err != nil && ctx.Err() == nil {
-					t.failed.Add(1)
-					t.failure.CompareAndSwap(nil, &err)
-				}
-				pause(ctx, trafficPause)
-			}
-		})
-	}
+	t.load.begin(ctx, trafficWorkers, func(ctx context.Context, worker, i int) error {
+		i += worker
+		_, err := t.ask(ctx, t.agents[i%len(t.agents)], t.keys[i%len(t.keys)])
+		return err
+	})
 	return nil
 }
 
@@ -201,8 +187,7 @@ func (t *traffic) owners(ctx context.Context, agent string) (map[string]string, 
 
 // sum stops the requests and says how they went.
 func (t *traffic) sum() error {
-	t.cancel()
-	t.workers.Wait()
+	t.load.stop()
 	if failed := t.failed.Load(); failed > 0 {
 		return fmt.Errorf("%d of %d requests failed, the first with: %w", failed, t.sent.Load(), *t.failure.Load())
 	}
@@ -212,10 +197,7 @@ func (t *traffic) sum() error {
 
 // end stops what is still running.
 func (t *traffic) end() error {
-	if t.cancel != nil {
-		t.cancel()
-		t.workers.Wait()
-	}
+	t.load.stop()
 	t.client.CloseIdleConnections()
 	var errs []error
 	for _, b := range t.backends {
