@@ -75,6 +75,9 @@ func (r *RingMigrationReconciler) carryOut(ctx context.Context, m *v1alpha1.Ring
 // tell writes what a HashRing is to publish into its status.
 func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigration, seen migrationSeen, e migration.Effect) error {
 	ring := seen.rings[e.Ring]
+	if e.Kind == migration.Lock && seen.published(e.Ring).Stable == "" {
+		return nil // It is being restored. What a lock leaves as it is has to be seen first.
+	}
 	status := &struct {
 		Migration *v1alpha1.RingLock `json:"migration,omitempty"`
 	}{lockFor(m, ring, seen.published(e.Ring), e)}
@@ -94,15 +97,19 @@ func (s migrationSeen) published(ring string) migration.Published {
 }
 
 // lockFor returns the lock that an effect asks for; nil for none. Taking it changes nothing that is published: a split that somebody has
-// left there stays until it is known what to do about it.
+// left there stays until it is known what to do about it, and where somebody has wiped the status of a HashRing in the middle of a
+// migration, its keys do not all go back for that.
 func lockFor(m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, published migration.Published, e migration.Effect) *v1alpha1.RingLock {
 	lock := &v1alpha1.RingLock{Name: m.Name, UID: string(m.UID), Phase: v1alpha1.LockLocked}
 	switch e.Kind {
 	case migration.Unlock:
 		return nil
 	case migration.Lock:
-		if published.Candidate != "" {
+		switch {
+		case published.Candidate != "":
 			lock.Phase, lock.Candidate, lock.Seed, lock.Split = v1alpha1.LockSplit, published.Candidate, int64(published.Seed), migrationapi.Shares(published.Split)
+		case promoted(m, ring.Name, published):
+			lock.Phase, lock.Candidate = v1alpha1.LockPromoted, published.Stable
 		}
 	case migration.Publish:
 		lock.Phase, lock.Candidate, lock.Seed, lock.Split = v1alpha1.LockSplit, e.Candidate, int64(e.Seed), migrationapi.Shares(e.Split)
@@ -112,4 +119,11 @@ func lockFor(m *v1alpha1.RingMigration, ring *v1alpha1.HashRing, published migra
 		lock.Phase, lock.Candidate = v1alpha1.LockRetired, ring.Status.Migration.Candidate
 	}
 	return lock
+}
+
+// promoted says that the stable ring is the one that a migration went to, and that it retires the old one.
+func promoted(m *v1alpha1.RingMigration, ring string, published migration.Published) bool {
+	return m.Status.Phase == v1alpha1.MigrationRetiring && slices.ContainsFunc(m.Status.Rings, func(r v1alpha1.MigrationRing) bool {
+		return r.Name == ring && r.Candidate == published.Stable
+	})
 }

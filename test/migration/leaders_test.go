@@ -71,5 +71,7 @@ var _ = Describe("an operator that does not know that another one leads", func()
 // raises returns the property of a request that asks for all keys to go to the candidate.
 func (s *site) raises(resource string) func(*http.Request) bool {
 	ours := writes(s.namespace, resource)
-	return func(r *http.Request) bool { return ours(r) && strings.Contains(bodyOf(r), `"basisPoints":10000,"datacenter":"ams"`) }
+	return func(r *http.Request) bool {
+		return ours(r) && strings.Contains(bodyOf(r), `"basisPoints":10000,"datacenter":"ams"`)
+	}
 }

@@ -63,7 +63,9 @@ func everything(ctx context.Context, s *site, m *v1alpha1.RingMigration) {
 	}
 }
 
-func byAction(ctx context.Context, m *v1alpha1.RingMigration) { ask(ctx, m, v1alpha1.ActionRollback, "") }
+func byAction(ctx context.Context, m *v1alpha1.RingMigration) {
+	ask(ctx, m, v1alpha1.ActionRollback, "")
+}
 
 func byDirection(ctx context.Context, m *v1alpha1.RingMigration) {
 	editPlan(ctx, m, func(spec *v1alpha1.RingMigrationSpec) { spec.Direction = v1alpha1.DirectionBackward })
