@@ -93,7 +93,6 @@ var _ = Describe("actions", func() {
 	It("of an earlier migration of the name do nothing", func(ctx SpecContext) {
 		s := newSite(ctx, "ams")
 		m := s.newPlan("again", toApproved("50%"), to("100%"))
-		m.Annotations = allowDeletion
 		Expect(admin.Create(ctx, m)).To(Succeed())
 		holds(ctx, m, migration.HoldAwaitingApproval)
 		a := ask(ctx, m, v1alpha1.ActionPause, tokenOf(ctx, m))

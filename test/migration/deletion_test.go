@@ -47,7 +47,6 @@ var _ = Describe("a deletion", func() {
 		s := newSite(ctx, "ams")
 		candidate, seen := s.ring.Status.Candidate.Digest, s.record(ctx)
 		m := s.newPlan("deleted", toApproved("50%"), to("100%"))
-		m.Annotations = allowDeletion
 		Expect(admin.Create(ctx, m)).To(Succeed())
 		holds(ctx, m, migration.HoldAwaitingApproval)
 		remove(ctx, m)
@@ -60,7 +59,7 @@ var _ = Describe("a deletion", func() {
 	It("with onDelete Freeze leaves the split, which another migration can only take back", func(ctx SpecContext) {
 		s := newSite(ctx, "ams")
 		m := s.newPlan("frozen", toApproved("50%"), to("100%"))
-		m.Annotations, m.Spec.OnDelete = allowDeletion, v1alpha1.DeletionFreeze
+		m.Spec.OnDelete = v1alpha1.DeletionFreeze
 		Expect(admin.Create(ctx, m)).To(Succeed())
 		holds(ctx, m, migration.HoldAwaitingApproval)
 		before := s.routingOf(ctx)
@@ -86,7 +85,7 @@ var _ = Describe("a deletion", func() {
 	It("of the HashRing holds it, and it goes back with nothing left to lower", func(ctx SpecContext) {
 		s := newSite(ctx, "ams")
 		m := s.newPlan("orphan", toApproved("50%"), to("100%"))
-		m.Annotations, m.Spec.Acknowledgement.Deadline = allowDeletion, &metav1.Duration{Duration: time.Second}
+		m.Spec.Acknowledgement.Deadline = &metav1.Duration{Duration: time.Second}
 		Expect(admin.Create(ctx, m)).To(Succeed())
 		holds(ctx, m, migration.HoldAwaitingApproval)
 		Expect(admin.Delete(ctx, s.ring)).To(Succeed())
@@ -94,6 +93,3 @@ var _ = Describe("a deletion", func() {
 		remove(ctx, m)
 	})
 })
-
-// allowDeletion lets a migration be deleted that is under way.
-var allowDeletion = map[string]string{"ringwright.dev/allow-active-deletion": "true"}

@@ -162,11 +162,14 @@ func (a *runningAgent) stop() {
 	a.done <- nil
 }
 
+// allowDeletion lets a migration be deleted that is under way.
+var allowDeletion = map[string]string{"ringwright.dev/allow-active-deletion": "true"}
+
 // newMigration returns a migration of the ring: datacenter lab, then all others.
 func (s *site) newMigration() *v1alpha1.RingMigration {
 	short := &metav1.Duration{Duration: time.Second}
 	return &v1alpha1.RingMigration{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "v1-to-v2"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "v1-to-v2", Annotations: allowDeletion},
 		Spec: v1alpha1.RingMigrationSpec{
 			RingRef: &v1alpha1.RingReference{Name: s.ring.Name},
 			Stages: []v1alpha1.MigrationStage{
