@@ -163,7 +163,7 @@ func (a *runningAgent) stop() {
 }
 
 // allowDeletion lets a migration be deleted that is under way.
-var allowDeletion = map[string]string{"ringwright.dev/allow-active-deletion": "true"}
+var allowDeletion = map[string]string{v1alpha1.AnnotationAllowActiveDeletion: "true"}
 
 // newMigration returns a migration of the ring: datacenter lab, then all others.
 func (s *site) newMigration() *v1alpha1.RingMigration {
