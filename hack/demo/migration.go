@@ -40,8 +40,8 @@ spec:
     datacenters: {remainder: true}
     steps:
     - {traffic: 50%%, soak: 3s, gates: [errors]}
-    - {traffic: 100%%, soak: 3s}
-  gates:
+    - {traffic: 100%%, soak: 3s, gates: [errors]}
+  gates: # All of them judge the soak before the old ring is retired.
   - name: errors
     prometheus:
       address: %s
@@ -85,6 +85,8 @@ type migrationDemo struct {
 	shares           map[string]int
 	// closed is where the last step was looked at last.
 	closed mark
+	// last is the soak before the old ring is retired.
+	last   *shownStep
 	memory [3]memory
 	// began is when the migration was created.
 	began time.Time

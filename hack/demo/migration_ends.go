@@ -81,6 +81,9 @@ func (m *migrationDemo) waitPass(ctx context.Context, since mark) error {
 // finish shows that the candidate is the ring now, that the old one is gone, and how all of the requests went.
 func (m *migrationDemo) finish(ctx context.Context) error {
 	say(fmt.Sprintf("It has succeeded, %.0f s after it was created: the old ring is retired", time.Since(m.began).Seconds()))
+	if m.last != nil {
+		m.last.showGates()
+	}
 	err := waitFor(ctx, "the lock to be released", func(ctx context.Context) error {
 		if err := m.readRing(ctx); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -29,11 +30,7 @@ func (m *migrationDemo) closeStep(s *shownStep) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	for _, g := range s.gates {
-		if g.Result != "" && g.At != nil && !g.At.Before(&s.effective) {
-			fmt.Printf("  Gate %s: %s, %s\n", g.Name, g.Result, g.Detail)
-		}
-	}
+	s.showGates()
 	if len(wrong) > 0 {
 		return fmt.Errorf("%s: %s", s.name, strings.Join(wrong, "; "))
 	}
@@ -44,6 +41,16 @@ func (m *migrationDemo) closeStep(s *shownStep) error {
 	}
 	m.present, m.shares, m.closed = s.sets, s.shares, s.to
 	return nil
+}
+
+// showGates says what the gates that judge the step said about it last.
+func (s *shownStep) showGates() {
+	for _, g := range s.gates {
+		judges := len(s.judges) == 0 || slices.Contains(s.judges, g.Name)
+		if judges && g.At != nil && !g.At.Before(&s.effective) {
+			fmt.Printf("  Gate %s: %s, %s\n", g.Name, g.Result, g.Detail)
+		}
+	}
 }
 
 // compareSets says what is wrong with which keys are on the candidate.

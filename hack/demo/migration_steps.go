@@ -22,9 +22,11 @@ type shownStep struct {
 	// shares are in basis points by datacenter.
 	shares map[string]int
 	sets   keySets
-	// effective is since when all agents have the split, and gates are what was said last.
+	// effective is since when all agents have the split, and gates are what they said last.
 	effective metav1.MicroTime
 	gates     []v1alpha1.GateStatus
+	// judges are the names of those that judge it; all where there is none.
+	judges []string
 	// from and to are moments at which all agents had the split, and no other was decided upon.
 	from, to mark
 }
@@ -55,8 +57,8 @@ func (m *migrationDemo) followUntil(ctx context.Context, phase v1alpha1.Migratio
 			return fmt.Errorf("it went back: %s: %s", status.Rollback.Cause, status.Rollback.Detail)
 		case status.Phase == v1alpha1.MigrationSucceeded:
 			return fmt.Errorf("the migration is %s, not %s", status.Phase, phase)
-		case status.Phase == v1alpha1.MigrationSoaking && m.memory[1] == memory{}:
-			if m.memory[1], err = m.measureMemory(ctx); err != nil {
+		case status.Phase == v1alpha1.MigrationSoaking && inEffect(status):
+			if err := m.seeLast(ctx, status); err != nil {
 				return err
 			}
 		case status.Phase == v1alpha1.MigrationShifting && inEffect(status) && status.Token != shown:
@@ -71,6 +73,16 @@ func (m *migrationDemo) followUntil(ctx context.Context, phase v1alpha1.Migratio
 	}
 }
 
+// seeLast looks at the soak before the old ring is retired.
+func (m *migrationDemo) seeLast(ctx context.Context, status v1alpha1.RingMigrationStatus) (err error) {
+	if m.last == nil {
+		m.last = &shownStep{effective: *status.Dispatch.EffectiveAt}
+		m.memory[1], err = m.measureMemory(ctx)
+	}
+	m.last.gates = status.Gates
+	return err
+}
+
 // inEffect says whether all agents have the split of the present step.
 func inEffect(s v1alpha1.RingMigrationStatus) bool {
 	return s.Dispatch != nil && s.Dispatch.EffectiveAt != nil && s.StepPhase != v1alpha1.StepDispatching && s.StepPhase != v1alpha1.StepConverging
@@ -81,6 +93,9 @@ func (m *migrationDemo) openStep(ctx context.Context, object *v1alpha1.RingMigra
 	status := object.Status
 	s := &shownStep{token: status.Token, attempt: status.Attempt, shares: map[string]int{}, effective: *status.Dispatch.EffectiveAt, from: m.mark()}
 	s.to = s.from
+	if at := status.Position; int(at.Stage) < len(status.Plan) {
+		s.judges = status.Plan[at.Stage].Steps[at.Step].Gates
+	}
 	for _, share := range status.Split {
 		s.shares[share.Datacenter] = int(share.BasisPoints)
 	}

@@ -63,7 +63,7 @@ func (w *witness) between(from, to mark) []answered {
 }
 
 func (w *witness) end() {
-	w.load.stop()
+	w.stop()
 	w.client.CloseIdleConnections()
 }
 
