@@ -24,8 +24,9 @@ var _ = Describe("an operator that does not know that another one leads", func()
 		})
 	})
 
-	DescribeTable("raises no share that its successor has lowered", func(ctx SpecContext, stops func(s *site) func(*http.Request) bool) {
+	DescribeTable("raises no share that its successor has lowered", func(ctx SpecContext, stops func(s *site) func(*http.Request) bool, only func(*http.Request) bool) {
 		over := newLink()
+		over.only = only
 		deposed := startOperatorOver(over, false)
 		DeferCleanup(deposed.bury)
 		s := newSite(ctx, "ams")
@@ -57,14 +58,17 @@ var _ = Describe("an operator that does not know that another one leads", func()
 			last = f.LeaderEpoch
 		}
 	},
-		Entry("that holds, with a cache of before", nil),
-		Entry("that is about to store the raised share", func(s *site) func(*http.Request) bool { return s.raises("ringmigrations/") }),
-		Entry("that is about to tell the HashRing", func(s *site) func(*http.Request) bool { return s.raises("hashrings/") }),
+		Entry("that holds, with a cache of before", nil, nil),
+		Entry("that holds, and knows the HashRing but not what became of the RingMigration", nil, func(r *http.Request) bool {
+			return strings.HasSuffix(r.URL.Path, "/ringmigrations") && r.URL.Query().Get("watch") == "true"
+		}),
+		Entry("that is about to store the raised share", func(s *site) func(*http.Request) bool { return s.raises("ringmigrations/") }, nil),
+		Entry("that is about to tell the HashRing", func(s *site) func(*http.Request) bool { return s.raises("hashrings/") }, nil),
 		Entry("that is about to publish", func(s *site) func(*http.Request) bool {
 			return func(r *http.Request) bool {
 				return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/namespaces/"+s.namespace+"/configmaps/edge-routing")
 			}
-		}),
+		}, nil),
 	)
 })
 

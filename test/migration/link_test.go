@@ -23,6 +23,8 @@ type link struct {
 	last func(*http.Request) bool
 	// stops says whether the link stops before a request; nil never does.
 	stops func(*http.Request) bool
+	// only are the requests that stop when the link does; nil is all of them.
+	only func(*http.Request) bool
 	// open is closed while the link is open, and cut from when it is cut.
 	open, cut chan struct{}
 	// stopped is closed when stops was true.
@@ -65,6 +67,16 @@ func (l *link) resume() {
 	close(l.open)
 }
 
+// gateOf returns what a request has to wait for, with the lock held.
+func (l *link) gateOf(r *http.Request) <-chan struct{} {
+	if l.only != nil && !l.only(r) {
+		open := make(chan struct{})
+		close(open)
+		return open
+	}
+	return l.open
+}
+
 // judge says whether a request is the last one, and what to wait for before it.
 func (l *link) judge(r *http.Request) (last bool, open <-chan struct{}) {
 	l.mu.Lock()
@@ -77,7 +89,7 @@ func (l *link) judge(r *http.Request) (last bool, open <-chan struct{}) {
 	if l.last != nil && l.last(r) {
 		l.last, last = nil, true
 	}
-	return last, l.open
+	return last, l.gateOf(r)
 }
 
 func (l *link) wait(ctx context.Context, open <-chan struct{}) error {
@@ -118,23 +130,23 @@ func (l *linked) RoundTrip(r *http.Request) (*http.Response, error) {
 		close(l.link.cut)
 		return nil, errCut
 	}
-	response.Body = &linkedBody{ReadCloser: response.Body, link: l.link, ctx: r.Context()}
+	response.Body = &linkedBody{ReadCloser: response.Body, link: l.link, request: r}
 	return response, nil
 }
 
 // linkedBody is what comes back, such as the events of a watch.
 type linkedBody struct {
 	io.ReadCloser
-	link *link
-	ctx  context.Context
+	link    *link
+	request *http.Request
 }
 
 func (b *linkedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.link.mu.Lock()
-	open := b.link.open
+	open := b.link.gateOf(b.request)
 	b.link.mu.Unlock()
-	if stopped := b.link.wait(b.ctx, open); stopped != nil {
+	if stopped := b.link.wait(b.request.Context(), open); stopped != nil {
 		return 0, stopped
 	}
 	return n, err
