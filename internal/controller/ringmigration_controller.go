@@ -51,6 +51,7 @@ type RingMigrationReconciler struct {
 
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 	written   lastWrites
+	first     firstLooks
 	// measured has a migration looked at; nil until the controller runs.
 	measured func(migration types.NamespacedName)
 }
@@ -120,6 +121,9 @@ func (r *RingMigrationReconciler) advance(ctx context.Context, m *v1alpha1.RingM
 	}
 	state, effects := migration.Step(before, seen.Observation, now)
 	status := migrationapi.Status(m, state, migrationapi.Seen{Observation: seen.Observation, Figures: seen.figures}, metav1.NewTime(now))
+	if r.isEarly(m.UID, seen, before, state, effects, now) {
+		return min(r.Interval, earlyRetry), nil
+	}
 	version, stored, err := r.store(ctx, m, status, len(effects) > 0, now)
 	if err != nil {
 		return 0, err

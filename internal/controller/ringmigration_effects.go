@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -66,6 +67,7 @@ func (r *RingMigrationReconciler) carryOut(ctx context.Context, m *v1alpha1.Ring
 	case migration.Release:
 		log.FromContext(ctx).Info("Letting the RingMigration go")
 		r.forget(m.UID)
+		r.first.forget(m.UID)
 		return r.patchFinalizers(ctx, m, slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMigration }))
 	default:
 		return r.tell(ctx, m, seen, e)
@@ -78,9 +80,13 @@ func (r *RingMigrationReconciler) tell(ctx context.Context, m *v1alpha1.RingMigr
 	if e.Kind == migration.Lock && seen.published(e.Ring).Stable == "" {
 		return nil // It is being restored. What a lock leaves as it is has to be seen first.
 	}
+	lock := lockFor(m, ring, seen.published(e.Ring), e)
+	if equality.Semantic.DeepEqual(lock, ring.Status.Migration) {
+		return nil // It has been told, and is about to do it.
+	}
 	status := &struct {
 		Migration *v1alpha1.RingLock `json:"migration,omitempty"`
-	}{lockFor(m, ring, seen.published(e.Ring), e)}
+	}{lock}
 	if _, err := r.applyStatus(ctx, "HashRing", ring, ring.ResourceVersion, status); err != nil {
 		return err
 	}

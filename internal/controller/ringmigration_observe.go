@@ -74,10 +74,8 @@ func (r *RingMigrationReconciler) observe(
 // gateProblems says what is wrong with gates; nil where nothing is.
 func gateProblems(gates []v1alpha1.MigrationGate) error {
 	var errs []error
-	for i, g := range gates {
-		if err := gate.Validate(g); err != nil {
-			errs = append(errs, fmt.Errorf("spec.gates[%d] %q: %w", i, g.Name, err))
-		}
+	for _, g := range gates {
+		errs = append(errs, gate.Validate(g)) // It names the gate and the field.
 	}
 	return errors.Join(errs...)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migration"
 )
 
 // applyStatus writes what the migration controller says in the status of an object, and returns the version that the object then has: an
@@ -60,6 +61,36 @@ func withoutCounts(s v1alpha1.RingMigrationStatus) v1alpha1.RingMigrationStatus 
 	s.Gates = gates
 	return s
 }
+
+// After a start it takes a moment until the consumers have been asked, and for that long nothing is said about not knowing them.
+const (
+	earlyFor   = 30 * time.Second
+	earlyRetry = 500 * time.Millisecond
+)
+
+// isEarly says that nothing is different but that the consumers have not been asked since the operator was started a moment ago.
+func (r *RingMigrationReconciler) isEarly(
+	uid types.UID, seen migrationSeen, before, after migration.State, effects []migration.Effect, now time.Time,
+) bool {
+	return seen.Unasked && len(effects) == 0 && before.At != "" && before.Last == after.Last && before.At == after.At && now.Sub(r.first.of(uid, now)) < earlyFor
+}
+
+// firstLooks remembers when this process looked at each migration for the first time. The zero value has looked at none. It is safe for
+// concurrent use.
+type firstLooks struct{ looks sync.Map }
+
+// of returns when that was; now for the first time.
+func (f *firstLooks) of(uid types.UID, now time.Time) time.Time {
+	at, _ := f.looks.LoadOrStore(uid, now)
+	first, ok := at.(time.Time)
+	if !ok {
+		return now
+	}
+	return first
+}
+
+// forget ends that for a migration that is gone.
+func (f *firstLooks) forget(uid types.UID) { f.looks.Delete(uid) }
 
 // lastWrites remembers when statuses were written. No decision depends on it. The zero value has written nothing. It is safe for
 // concurrent use.

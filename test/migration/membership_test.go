@@ -69,12 +69,12 @@ var _ = Describe("a plan with a gate that does not compile", func() {
 			Prometheus: &v1alpha1.PrometheusGate{Address: "http://127.0.0.1:1", Query: "up"},
 		}}
 		Expect(admin.Create(ctx, m)).To(Succeed())
-		Expect(holds(ctx, m, migration.HoldInvalidPlan).Detail).To(HavePrefix(`spec.gates[0] "errors": gates[errors].failWhen`))
+		Expect(holds(ctx, m, migration.HoldInvalidPlan).Detail).To(HavePrefix(`gates[errors].failWhen`))
 		got := reaches(ctx, m, v1alpha1.MigrationPending)
 		invalid := condition(got, v1alpha1.ConditionAccepted)
 		Expect(invalid.Status).To(Equal(metav1.ConditionFalse))
 		Expect(invalid.Reason).To(Equal(string(v1alpha1.ReasonInvalidPlan)))
-		Expect(invalid.Message).To(ContainSubstring(`spec.gates[0] "errors": gates[errors].failWhen`))
+		Expect(invalid.Message).To(ContainSubstring(`gates[errors].failWhen`))
 		editPlan(ctx, m, func(spec *v1alpha1.RingMigrationSpec) { spec.Gates[0].FailWhen = "value > 1.0" })
 		got = reaches(ctx, m, v1alpha1.MigrationSucceeded)
 		Expect(condition(got, v1alpha1.ConditionAccepted).Status).To(Equal(metav1.ConditionTrue))
