@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -119,14 +120,21 @@ func (m *migrationDemo) end() error {
 
 // migrate creates the migration, and follows it until it has gone back: the origin of a datacenter fails before its turn comes.
 func (m *migrationDemo) migrate(ctx context.Context) error {
+	say("kubectl hashring migration plan -f migration.yaml")
+	text, object := fmt.Appendf(nil, migrationManifest, m.prometheus), &v1alpha1.RingMigration{}
+	if err := os.WriteFile(m.path("migration.yaml"), text, 0o600); err != nil {
+		return err
+	}
+	if err := yaml.UnmarshalStrict(text, object); err != nil {
+		return err
+	}
+	if err := m.plugin(ctx, "plan", "--filename="+m.path("migration.yaml")); err != nil {
+		return err
+	}
 	say(fmt.Sprintf("kubectl apply: RingMigration %s, first %s, then the remainder", migrationName, firstDatacenter),
 		fmt.Sprintf("  Of each datacenter, the agents are asked for %d keys as soon as they have a step, and requests for %d of them go on all the time.", sampledKeys, servedKeys),
 		fmt.Sprintf("  Announced is what the step adds to the share, times the movement, and how many of those keys that makes: with %d standard", deviations),
 		"  deviations of the binomial distribution to either side, which is right but once in 1.7 million times.")
-	object := &v1alpha1.RingMigration{}
-	if err := yaml.UnmarshalStrict(fmt.Appendf(nil, migrationManifest, m.prometheus), object); err != nil {
-		return err
-	}
 	m.began = time.Now()
 	if err := m.api.Create(ctx, object); err != nil {
 		return err
@@ -139,9 +147,9 @@ func (m *migrationDemo) migrate(ctx context.Context) error {
 
 // retry has it go forward again, once the cause is gone.
 func (m *migrationDemo) retry(ctx context.Context) error {
-	say("The origin of " + brokenDatacenter + " is back: RingMigrationAction Retry")
+	say("The origin of " + brokenDatacenter + " is back: kubectl hashring migration retry " + migrationName + " --yes")
 	m.origin.reach(brokenDatacenter, true)
-	if err := m.askRetry(ctx); err != nil {
+	if err := m.plugin(ctx, "retry", migrationName, "--yes"); err != nil {
 		return err
 	}
 	return m.followUntil(ctx, v1alpha1.MigrationSucceeded)
@@ -153,20 +161,14 @@ func (m *migrationDemo) get(ctx context.Context) (*v1alpha1.RingMigration, error
 	return object, m.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: migrationName}, object)
 }
 
-func (m *migrationDemo) askRetry(ctx context.Context) error {
-	object, err := m.get(ctx)
-	if err != nil {
-		return err
+// plugin runs a command of kubectl hashring migration, and shows what it says.
+func (m *migrationDemo) plugin(ctx context.Context, args ...string) error {
+	args = append([]string{"migration"}, append(args, "--namespace="+namespace, "--kubeconfig="+m.path("kubeconfig"))...)
+	out, err := m.run(ctx, args...)
+	for line := range strings.Lines(string(out)) {
+		fmt.Print("  ", line)
 	}
-	who := &v1alpha1.RingMigrationAction{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: migrationName + "-retry-"},
-		Spec: v1alpha1.RingMigrationActionSpec{
-			MigrationRef: v1alpha1.RingMigrationReference{Name: migrationName}, Type: v1alpha1.ActionRetry,
-			Step:  &v1alpha1.ActionStep{Token: object.Status.Token},
-			Actor: v1alpha1.ActionActor{Username: "admin"}, Reason: "the origin is back",
-		},
-	}
-	return m.api.Create(ctx, who)
+	return err
 }
 
 func (m *migrationDemo) invite() {

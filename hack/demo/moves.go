@@ -43,8 +43,9 @@ func (t *traffic) announced(ctx context.Context, dir, dead string) (map[string]s
 	return want, nil
 }
 
-func (t *traffic) run(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, t.path("bin", "kubectl-hashring"), args...)
+// run runs the kubectl plugin.
+func (d *demo) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, d.path("bin", "kubectl-hashring"), args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
