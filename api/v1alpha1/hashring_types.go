@@ -26,6 +26,7 @@ import (
 // +kubebuilder:printcolumn:name="Digest",type=string,priority=1,JSONPath=`.status.active.digest`,description="SHA-256 of the published snapshot"
 // +kubebuilder:printcolumn:name="Candidate",type=string,priority=1,JSONPath=`.status.candidate.digest`,description="SHA-256 of the snapshot that waits"
 // +kubebuilder:printcolumn:name="Movement",type=string,priority=1,JSONPath=`.status.candidate.movement`,description="Part of the key space that the candidate moves"
+// +kubebuilder:printcolumn:name="Migration",type=string,priority=1,JSONPath=`.status.migration.name`,description="RingMigration that has the ring"
 // +kubebuilder:printcolumn:name="Consumers",type=integer,priority=1,JSONPath=`.status.consumers.total`,description="Pods that read the ring"
 // +kubebuilder:printcolumn:name="Current",type=integer,priority=1,JSONPath=`.status.consumers.current`,description="Pods that have what is published"
 // +kubebuilder:printcolumn:name="Identity",type=string,priority=1,JSONPath=`.spec.identity`,description="What a backend's points are computed from"
