@@ -131,13 +131,12 @@ func (r *RingMigrationReconciler) advance(ctx context.Context, m *v1alpha1.RingM
 	if stored {
 		r.announce(m, before, state, status)
 	}
-	if err := r.refuseStrangers(ctx, m, seen.strangers, now); err != nil {
-		return 0, err
-	}
 	if len(effects) > 0 {
-		if err := r.act(ctx, m, version, seen, effects); err != nil {
-			return 0, err
-		}
+		err = r.act(ctx, m, version, seen, effects)
+	}
+	// Whether strangers can be told is nothing to what rings are told.
+	if err := firstConflict([]error{err, r.refuseStrangers(ctx, m, seen.strangers, now)}); err != nil {
+		return 0, err
 	}
 	if state.At == migration.Succeeded || state.At == migration.RolledBack {
 		r.forget(m.UID)

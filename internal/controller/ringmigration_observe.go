@@ -263,9 +263,10 @@ func (r *RingMigrationReconciler) observeActions(ctx context.Context, m *v1alpha
 	return nil
 }
 
-// ofAnother says that an action was given to an earlier RingMigration of the name.
+// ofAnother says that an action was given to an earlier RingMigration of the name. What else controls an action, such as the workflow
+// that gave it, does not say that.
 func ofAnother(a *v1alpha1.RingMigrationAction, m *v1alpha1.RingMigration) bool {
-	if owner := metav1.GetControllerOf(a); owner != nil {
+	if owner := metav1.GetControllerOf(a); owner != nil && owner.Kind == "RingMigration" {
 		return owner.UID != m.UID
 	}
 	return a.CreationTimestamp.Time.Before(m.CreationTimestamp.Time)
