@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/migration"
 )
 
 // TestOfAnother: an action is of an earlier migration of the name where that owns it, or where it is older than the migration. What else
@@ -36,6 +37,30 @@ func TestOfAnother(t *testing.T) {
 				a.OwnerReferences = []metav1.OwnerReference{*row.owner}
 			}
 			if got := ofAnother(a, m); got != row.want {
+				t.Errorf("it is %t", got)
+			}
+		})
+	}
+}
+
+// TestIsBehind: a split that is told and not published yet. One without shares is as good as none.
+func TestIsBehind(t *testing.T) {
+	lab := []v1alpha1.DatacenterShare{{Datacenter: "lab", BasisPoints: 100}}
+	for name, row := range map[string]struct {
+		phase     v1alpha1.LockPhase
+		told      []v1alpha1.DatacenterShare
+		published migration.Split
+		want      bool
+	}{
+		"the same":          {v1alpha1.LockSplit, lab, migration.Split{"lab": 100, "ams": 0}, false},
+		"not published yet": {v1alpha1.LockSplit, lab, migration.Split{"lab": 0}, true},
+		"lowered":           {v1alpha1.LockSplit, nil, migration.Split{"lab": 100}, true},
+		"withdrawn":         {v1alpha1.LockSplit, []v1alpha1.DatacenterShare{{Datacenter: "lab"}}, nil, false},
+		"no split is told":  {v1alpha1.LockLocked, nil, migration.Split{"lab": 100}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lock := &v1alpha1.RingLock{Phase: row.phase, Split: row.told}
+			if got := isBehind(lock, migration.Published{Split: row.published}); got != row.want {
 				t.Errorf("it is %t", got)
 			}
 		})

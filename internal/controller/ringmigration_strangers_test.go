@@ -43,12 +43,18 @@ func TestStrangersStopNothing(t *testing.T) {
 	}
 	down := errors.New("the webhook is down")
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m, ring, old).WithStatusSubresource(m, ring, old).
-		WithIndex(old, indexMigration, func(o client.Object) []string { return []string{o.(*v1alpha1.RingMigrationAction).Spec.MigrationRef.Name} }).
+		WithIndex(old, indexMigration, func(o client.Object) []string {
+			return []string{o.(*v1alpha1.RingMigrationAction).Spec.MigrationRef.Name}
+		}).
 		WithInterceptorFuncs(interceptor.Funcs{
-			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error { return down },
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return down
+			},
 		}).Build()
 	r := NewRingMigrationReconciler(c, c, events.NewFakeRecorder(100), clocktesting.NewFakePassiveClock(now))
-	r.Published = func(context.Context, *v1alpha1.HashRing) (plan.PublishedState, error) { return plan.PublishedState{}, nil }
+	r.Published = func(context.Context, *v1alpha1.HashRing) (plan.PublishedState, error) {
+		return plan.PublishedState{}, nil
+	}
 
 	lock := map[string]any{"migration": map[string]any{"name": "move", "uid": "move", "phase": "Locked"}}
 	if _, err := r.applyStatus(t.Context(), "HashRing", ring, "", &lock); err != nil {
