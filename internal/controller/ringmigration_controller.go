@@ -72,6 +72,8 @@ type Gates interface {
 	Readings(migration types.UID) []gate.Reading
 	// Forget ends that.
 	Forget(migration types.UID)
+	// Gone ends that for one of which nothing but the name is known any more.
+	Gone(migration types.NamespacedName)
 }
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=ringmigrations,verbs=get;list;watch;patch
@@ -86,6 +88,9 @@ func (r *RingMigrationReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 	if err := r.Client.Get(ctx, req.NamespacedName, m); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.Namespace, req.Name)
+			if r.Gates != nil { // Without a finalizer it was gone before it could say so.
+				r.Gates.Gone(req.NamespacedName)
+			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
