@@ -72,6 +72,8 @@ type Gates interface {
 	Readings(migration types.UID) []gate.Reading
 	// Forget ends that.
 	Forget(migration types.UID)
+	// Gone ends that for one of which nothing but the name is known any more.
+	Gone(migration types.NamespacedName)
 }
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=ringmigrations,verbs=get;list;watch;patch
@@ -86,6 +88,9 @@ func (r *RingMigrationReconciler) Reconcile(ctx context.Context, req ctrl.Reques
 	if err := r.Client.Get(ctx, req.NamespacedName, m); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Metrics.Forget(req.Namespace, req.Name)
+			if r.Gates != nil { // Without a finalizer it was gone before it could say so.
+				r.Gates.Gone(req.NamespacedName)
+			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -131,13 +136,12 @@ func (r *RingMigrationReconciler) advance(ctx context.Context, m *v1alpha1.RingM
 	if stored {
 		r.announce(m, before, state, status)
 	}
-	if err := r.refuseStrangers(ctx, m, seen.strangers, now); err != nil {
-		return 0, err
-	}
 	if len(effects) > 0 {
-		if err := r.act(ctx, m, version, seen, effects); err != nil {
-			return 0, err
-		}
+		err = r.act(ctx, m, version, seen, effects)
+	}
+	// Whether strangers can be told is nothing to what rings are told.
+	if err := firstConflict([]error{err, r.refuseStrangers(ctx, m, seen.strangers, now)}); err != nil {
+		return 0, err
 	}
 	if state.At == migration.Succeeded || state.At == migration.RolledBack {
 		r.forget(m.UID)

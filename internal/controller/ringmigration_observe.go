@@ -146,7 +146,9 @@ func (r *RingMigrationReconciler) observeRing(
 		Name: ring.Name, Holder: holder, Candidate: candidateOf(ring, s), Emptied: published.Emptied, Drift: driftOf(ring),
 	})
 	if published.Complete {
-		seen.Rings[len(seen.Rings)-1].Published = migrationapi.Published(published.File)
+		last := &seen.Rings[len(seen.Rings)-1]
+		last.Published = migrationapi.Published(published.File)
+		last.Behind = holder == seen.Self && isBehind(ring.Status.Migration, last.Published)
 	}
 	if ring.Spec.Consumers == nil {
 		return nil
@@ -161,6 +163,18 @@ func (r *RingMigrationReconciler) observeRing(
 	}
 	seen.Fleets = append(seen.Fleets, migrationapi.Fleets(ring.Name, published.File, s.Versions[ring.Name], known.List)...)
 	return nil
+}
+
+// isBehind says that a lock asks for another split than the one that is published.
+func isBehind(lock *v1alpha1.RingLock, published migration.Published) bool {
+	if lock.Phase != v1alpha1.LockSplit {
+		return false
+	}
+	told := migration.Split{}
+	for _, share := range lock.Split {
+		told[share.Datacenter] = int(share.BasisPoints)
+	}
+	return !told.Equal(published.Split)
 }
 
 // holderOf says who has the lock of a HashRing: self, or another one by name. The lock of one that is gone, such as one whose finalizer
@@ -263,9 +277,10 @@ func (r *RingMigrationReconciler) observeActions(ctx context.Context, m *v1alpha
 	return nil
 }
 
-// ofAnother says that an action was given to an earlier RingMigration of the name.
+// ofAnother says that an action was given to an earlier RingMigration of the name. What else controls an action, such as the workflow
+// that gave it, does not say that.
 func ofAnother(a *v1alpha1.RingMigrationAction, m *v1alpha1.RingMigration) bool {
-	if owner := metav1.GetControllerOf(a); owner != nil {
+	if owner := metav1.GetControllerOf(a); owner != nil && owner.Kind == "RingMigration" {
 		return owner.UID != m.UID
 	}
 	return a.CreationTimestamp.Time.Before(m.CreationTimestamp.Time)

@@ -144,6 +144,7 @@ func (r *Runner) Follow(s Subject, gates []v1alpha1.MigrationGate) []migration.M
 	defer r.mu.Unlock()
 	f := r.follows[s.UID]
 	if f == nil {
+		r.drop(types.NamespacedName{Namespace: s.Namespace, Name: s.Name}) // An earlier one of the name.
 		f = &follower{gates: map[string]*measurer{}}
 		r.follows[s.UID] = f
 	}
@@ -210,6 +211,27 @@ func (r *Runner) Readings(uid types.UID) []Reading {
 func (r *Runner) Forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forget(uid)
+}
+
+// Gone ends what Follow began for a migration of which nothing but the name is known any more.
+func (r *Runner) Gone(migration types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop(migration)
+}
+
+// drop forgets the migrations of a name. The caller holds mu.
+func (r *Runner) drop(migration types.NamespacedName) {
+	for uid, f := range r.follows {
+		if f.subject.Namespace == migration.Namespace && f.subject.Name == migration.Name {
+			r.forget(uid)
+		}
+	}
+}
+
+// forget ends the measuring for a migration. The caller holds mu.
+func (r *Runner) forget(uid types.UID) {
 	if f := r.follows[uid]; f != nil {
 		for _, m := range f.gates {
 			m.end()

@@ -180,6 +180,33 @@ func TestRunner(t *testing.T) {
 	})
 }
 
+// TestRunnerForgetsWhatIsGone: a migration whose finalizer somebody took away says no farewell. It is not asked about for ever, be there
+// none of its name any more, or another one.
+func TestRunnerForgetsWhatIsGone(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &fakeServer{value: "0.01"}
+			r, _ := started(t, server, Options{})
+			s := running(time.Hour)
+			r.Follow(s, []v1alpha1.MigrationGate{asked("http://prometheus", "q")})
+			<-time.After(time.Minute)
+			server.got()
+			if again {
+				other := s
+				other.UID = "another"
+				r.Follow(other, nil)
+			} else {
+				r.Gone(types.NamespacedName{Namespace: s.Namespace, Name: "other"})
+				r.Gone(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+			}
+			<-time.After(time.Hour)
+			if n := len(server.got()); n > 0 || r.Readings(s.UID) != nil {
+				t.Errorf("%d queries after it was gone", n)
+			}
+		})
+	}
+}
+
 // TestRunnerForgetsSteps has no result of a step before, even where that is on its way, and no two measurements at once.
 func TestRunnerForgetsSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -276,7 +303,7 @@ func TestRunnerLimit(t *testing.T) {
 		r, _ := started(t, server, Options{})
 		for i := range 3 * MaxMeasuring {
 			s := running(time.Hour)
-			s.UID = types.UID(fmt.Sprint(i))
+			s.UID, s.Name = types.UID(fmt.Sprint(i)), fmt.Sprint("move-", i)
 			r.Follow(s, []v1alpha1.MigrationGate{asked("http://prometheus", "q")})
 		}
 		<-time.After(20 * time.Second)

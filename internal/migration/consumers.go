@@ -26,13 +26,15 @@ func (s State) watched(o Observation) []string {
 	})
 }
 
-// published says whether the routing file of a ring is as the state asks for.
+// published says whether the routing file of a ring is as the state asks for, and stays so.
 func (s State) published(r Ring) bool {
 	candidate := s.Candidates[r.Name]
-	switch s.At {
-	case Retiring:
+	switch {
+	case s.At == Retiring:
 		return r.Published.Stable == candidate && r.Published.Candidate == ""
-	case RollingBack:
+	case r.Behind:
+		return false
+	case s.At == RollingBack:
 		return r.Published.Split.Equal(s.Split)
 	default:
 		return r.Published.Candidate == candidate && r.Published.Seed == s.Seed && r.Published.Split.Equal(s.Split)

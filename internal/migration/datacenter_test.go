@@ -2,7 +2,11 @@
 
 package migration
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // TestDatacenters: what is unreachable keeps its last split, what comes too late stays on the stable ring.
 func TestDatacenters(t *testing.T) {
@@ -64,6 +68,20 @@ func TestNoConsumers(t *testing.T) {
 	}
 	if r.wantHold(t, HoldNoConsumers); r.s.At != Preparing {
 		t.Errorf("it is %s", r.s.At)
+	}
+}
+
+// TestRingWithoutConsumers: of several rings each has to have somebody known who reads it.
+func TestRingWithoutConsumers(t *testing.T) {
+	r := newRun("edge", "tile")
+	for range 8 {
+		r.edit = func(o *Observation) {
+			o.Fleets = slices.DeleteFunc(o.Fleets, func(f Fleet) bool { return f.Ring == "tile" })
+		}
+		r.step()
+	}
+	if r.s.At != Preparing || len(r.s.Holds) != 1 || r.s.Holds[0].Type != HoldNoConsumers || !strings.Contains(r.s.Holds[0].Detail, "tile") {
+		t.Errorf("it is %s with %v", r.s.At, r.s.Holds)
 	}
 }
 

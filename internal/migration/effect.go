@@ -47,7 +47,7 @@ func effects(s State, o Observation, answers []Answered) []Effect {
 	for _, r := range o.Rings {
 		if e := s.effect(r, o); e != nil {
 			list = append(list, *e)
-			if e.Kind == Lock {
+			if e.Kind == Lock && s.At == Queued {
 				break // One after the other in the order of names, so that two migrations cannot wait for each other.
 			}
 		}

@@ -27,7 +27,7 @@ const (
 	HoldForeignSplit HoldType = "ForeignSplit"
 	// HoldRingDrift means that too much of the weight has left, or that a ring or its candidate is another one.
 	HoldRingDrift HoldType = "RingDrift"
-	// HoldNoConsumers means that nobody is known who reads the rings.
+	// HoldNoConsumers means that nobody is known who reads the rings, or one of them.
 	HoldNoConsumers           HoldType = "NoConsumers"
 	HoldDatacenterUnreachable HoldType = "DatacenterUnreachable"
 	HoldUnknownDatacenter     HoldType = "UnknownDatacenter"

@@ -5,6 +5,8 @@ package migration
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,7 +42,7 @@ func (m machine) fleetHolds(s State, o Observation, now time.Time) []Hold {
 	return holds
 }
 
-// unwatched says why nobody is known who reads the rings, "" where somebody is, or where that does not matter.
+// unwatched says why nobody is known who reads the rings, or one of them; "" where somebody is of each, or where that does not matter.
 func (s State) unwatched(o Observation) string {
 	switch {
 	case s.At != Preparing && !stepPlace(s.At):
@@ -49,6 +51,15 @@ func (s State) unwatched(o Observation) string {
 		return "the consumers have not been asked yet"
 	case len(o.datacenters()) == 0:
 		return "there are no consumers"
+	}
+	var silent []string
+	for _, r := range o.Rings {
+		if !slices.ContainsFunc(o.Fleets, func(f Fleet) bool { return f.Ring == r.Name && f.Total > 0 }) {
+			silent = append(silent, r.Name)
+		}
+	}
+	if len(silent) > 0 { // Those of other rings say nothing about who reads it.
+		return "there are no consumers of " + strings.Join(silent, ", ")
 	}
 	return ""
 }

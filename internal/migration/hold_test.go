@@ -178,6 +178,32 @@ func TestReverted(t *testing.T) {
 	}
 }
 
+// TestRollbackOfWhatIsNotPublishedYet: a HashRing that was told a share publishes it, whatever is published at the moment. A rollback has to
+// tell it otherwise, and is not over while it has not.
+func TestRollbackOfWhatIsNotPublishedYet(t *testing.T) {
+	behind := func(o *Observation) { o.Rings[0].Behind = true }
+	r := newRun("edge")
+	r.until(t, Preparing, 0)
+	for r.s.At != Dispatching {
+		r.plan() // The HashRing is told the first step, and takes its time.
+	}
+	r.edit = func(o *Observation) {
+		behind(o)
+		o.Actions = []Action{{ID: "back", Type: RollbackAction, Actor: "ann"}}
+	}
+	for range 3 {
+		list := r.plan()
+		if r.s.At != RollingBack || !slices.ContainsFunc(list, func(e Effect) bool { return e.Kind == Publish && e.Split.zero() }) {
+			t.Fatalf("it is %s with %v", r.s.At, list)
+		}
+		r.edit = behind
+	}
+	r.edit = nil
+	if r.until(t, RolledBack, 0); !r.w.rings[0].Published.Split.zero() {
+		t.Errorf("published is %v", r.w.rings[0].Published.Split)
+	}
+}
+
 // TestUnpublishedStepIsNotRaisedByARollback: a staged rollback does not publish a share above what consumers have.
 func TestUnpublishedStepIsNotRaisedByARollback(t *testing.T) {
 	r := newRun("edge")

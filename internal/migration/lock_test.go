@@ -68,6 +68,21 @@ func TestLockIsTakenAgain(t *testing.T) {
 	}
 }
 
+// TestLostLockHoldsUpNoOtherRing: a ring whose lock cannot be taken again, such as one that is made anew, does not keep others from what
+// limits say.
+func TestLostLockHoldsUpNoOtherRing(t *testing.T) {
+	r := newRun("edge", "tile")
+	r.until(t, Soaking, 0)
+	r.spec.Limits.MaxTraffic = 100
+	for range 2 {
+		r.w.rings[0].Holder = ""
+		r.step()
+	}
+	if got := r.w.rings[1].Published.Split["a"]; got != 100 {
+		t.Errorf("the other ring has %d basis points", got)
+	}
+}
+
 // TestNextMigrationComesAtOnce: another one that takes a ring as soon as the lock is free does not keep this one from its end.
 func TestNextMigrationComesAtOnce(t *testing.T) {
 	for _, end := range []Place{Succeeded, RolledBack} {

@@ -36,6 +36,8 @@ type Ring struct {
 	Candidate string
 	// Published is what the routing file says, and that the snapshots that it names are there.
 	Published Published
+	// Behind says that it has been told another split than the one that is published, and will publish that.
+	Behind bool
 	// Emptied says that the slot which the stable ring is not in has no snapshot.
 	Emptied bool
 	// Drift is the part of the weight, in basis points, that has left both rings since the migration began.

@@ -166,6 +166,9 @@ func (c *chooser) split(last course, lock *v1alpha1.RingLock) (course, error) {
 	if candidate == nil && c.wanted != nil {
 		candidate = c.propose(*c.wanted, lock.Candidate)
 	}
+	if candidate == nil && noShare(lock) { // A rollback asks for that. It must not wait for a ring that no key needs.
+		return last, nil
+	}
 	if candidate == nil {
 		return c.asPublished(last)
 	}
@@ -177,6 +180,11 @@ func (c *chooser) split(last course, lock *v1alpha1.RingLock) (course, error) {
 	candidate.Split = splitOf(lock)
 	last.candidate = candidate
 	return last, nil
+}
+
+// noShare says that a lock sends no key to the candidate.
+func noShare(lock *v1alpha1.RingLock) bool {
+	return !slices.ContainsFunc(lock.Split, func(share v1alpha1.DatacenterShare) bool { return share.BasisPoints > 0 })
 }
 
 func (c *chooser) isPublished(candidate string) bool {

@@ -170,6 +170,28 @@ func TestUnreadableCandidate(t *testing.T) {
 	c.wantRoute("3a")
 }
 
+// TestUnreadableCandidateGoesBack: a rollback has its split lowered before it withdraws. Of a candidate that was lost everywhere no split
+// but none at all can be published.
+func TestUnreadableCandidateGoesBack(t *testing.T) {
+	c := frozen(t, migrating(20))
+	candidate := c.ring.Status.Candidate.Digest
+	c.deleteRecord("edge-2")
+	c.lose("edge-b")
+	c.edit(func(s *v1alpha1.HashRingSpec) { s.Backends = spec(21).Backends })
+	c.lock(v1alpha1.LockSplit, candidate, 50)
+	if d := c.after(minute); d.Desired != nil || d.Refusal == nil {
+		t.Errorf("with a share desired %+v, refusal %+v", d.Desired, d.Refusal)
+	}
+	c.lock(v1alpha1.LockSplit, candidate, 0)
+	if d := c.after(minute); d.Step != plan.StepWithdraw || !d.LiveLock {
+		t.Errorf("step %q, refusal %+v", d.Step, d.Refusal)
+	}
+	c.wantRoute("1a")
+	if d := c.after(minute); len(d.Writes)+len(d.Records) != 0 {
+		t.Errorf("a second step writes %v", names(d.Writes))
+	}
+}
+
 // TestCrashInAMigration stops behind each write of each transition: what follows is what would have been, and readable meanwhile.
 func TestCrashInAMigration(t *testing.T) {
 	type transition struct {
