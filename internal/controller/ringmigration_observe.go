@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/ringwright/ringwright/internal/gate"
 	"github.com/ringwright/ringwright/internal/migration"
 	"github.com/ringwright/ringwright/internal/migrationapi"
+	"github.com/ringwright/ringwright/pkg/routing"
 )
 
 // maxMigratedRings is how many HashRings a migration moves in step.
@@ -64,11 +66,24 @@ func (r *RingMigrationReconciler) observe(
 			return seen, err
 		}
 	}
+	if n := datacenterCount(seen.Fleets); n > routing.MaxDatacenters {
+		problem = fmt.Errorf("consumers are in %d datacenters, a split has at most %d", n, routing.MaxDatacenters)
+		seen.Spec.Problem = strings.TrimPrefix(seen.Spec.Problem+"; "+problem.Error(), "; ")
+	}
 	if seen.Unasked { // What is known of some says nothing about who is where.
 		seen.Fleets = nil
 	}
 	r.measure(&seen, m, s)
 	return seen, r.observeActions(ctx, m, &seen)
+}
+
+// datacenterCount counts the datacenters with consumers.
+func datacenterCount(fleets []migration.Fleet) int {
+	names := map[string]bool{}
+	for _, f := range fleets {
+		names[f.Datacenter] = true
+	}
+	return len(names)
 }
 
 // gateProblems says what is wrong with gates; nil where nothing is.
@@ -199,17 +214,24 @@ func (r *RingMigrationReconciler) holderOf(ctx context.Context, ring *v1alpha1.H
 	return fmt.Sprintf("RingMigration %s", lock.Name), nil
 }
 
-// candidateOf returns the digest of the ring that a HashRing could go to. Where nobody has looked at its spec yet, what it went to is
-// still what it goes to.
+// candidateOf returns the digest of the ring that a HashRing could go to. Where nobody has looked at its spec yet, or it cannot be followed,
+// what it went to is still what it goes to: only a spec that asks for the published ring takes a migration back.
 func candidateOf(ring *v1alpha1.HashRing, s migration.State) string {
 	switch c := ring.Status.Candidate; {
-	case ring.Status.ObservedGeneration != ring.Generation:
+	case ring.Status.ObservedGeneration != ring.Generation, c == nil && refused(ring):
 		return s.Candidates[ring.Name]
 	case c == nil:
 		return ""
 	default:
 		return c.Digest
 	}
+}
+
+// refused says that a HashRing cannot be followed, for another cause than backends that are lost.
+func refused(ring *v1alpha1.HashRing) bool {
+	ready := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionReady))
+	return ready != nil && ready.Status == metav1.ConditionFalse &&
+		ready.Reason != string(v1alpha1.ReasonSuddenLoss) && ready.Reason != string(v1alpha1.ReasonBelowMinimum)
 }
 
 // driftOf returns the part of the weight that has left, in basis points.
@@ -254,7 +276,7 @@ func (r *RingMigrationReconciler) observeActions(ctx context.Context, m *v1alpha
 		return fmt.Errorf("listing actions: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.RingMigrationAction) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+		return cmp.Or(rollbackFirst(a, b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	for i := range list.Items {
 		a := &list.Items[i]
@@ -275,6 +297,17 @@ func (r *RingMigrationReconciler) observeActions(ctx context.Context, m *v1alpha
 		seen.Actions = append(seen.Actions, action)
 	}
 	return nil
+}
+
+// rollbackFirst puts rollbacks before everything else: a flood of other actions must not hold one up.
+func rollbackFirst(a, b v1alpha1.RingMigrationAction) int {
+	rank := func(a v1alpha1.RingMigrationAction) int {
+		if a.Spec.Type == v1alpha1.ActionRollback {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Compare(rank(a), rank(b))
 }
 
 // ofAnother says that an action was given to an earlier RingMigration of the name. What else controls an action, such as the workflow

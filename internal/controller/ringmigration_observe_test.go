@@ -3,66 +3,64 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/migration"
 )
 
-// TestOfAnother: an action is of an earlier migration of the name where that owns it, or where it is older than the migration. What else
-// owns it, such as the workflow that gave it, says nothing about that.
-func TestOfAnother(t *testing.T) {
-	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	m := &v1alpha1.RingMigration{ObjectMeta: metav1.ObjectMeta{Name: "move", UID: "u", CreationTimestamp: metav1.NewTime(made)}}
+// TestCandidateOf: only a spec that asks for the published ring takes a migration back, not one that nobody has looked at or that cannot be
+// followed.
+func TestCandidateOf(t *testing.T) {
+	ready := func(status metav1.ConditionStatus, reason v1alpha1.ConditionReason) []metav1.Condition {
+		return []metav1.Condition{{Type: string(v1alpha1.ConditionReady), Status: status, Reason: string(reason)}}
+	}
 	for name, row := range map[string]struct {
-		owner *metav1.OwnerReference
-		after time.Duration
-		want  bool
+		status v1alpha1.HashRingStatus
+		want   string
 	}{
-		"new":                       {nil, 0, false},
-		"old":                       {nil, -time.Second, true},
-		"ours":                      {&metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "RingMigration", UID: "u"}, 0, false},
-		"of an earlier one":         {&metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "RingMigration", UID: "v"}, 0, true},
-		"of a workflow":             {&metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", UID: "w"}, 0, false},
-		"of a workflow, and so old": {&metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", UID: "w"}, -time.Second, true},
+		"a candidate":       {v1alpha1.HashRingStatus{ObservedGeneration: 2, Candidate: &v1alpha1.CandidateRing{Digest: "new"}}, "new"},
+		"taken back":        {v1alpha1.HashRingStatus{ObservedGeneration: 2, Conditions: ready(metav1.ConditionTrue, v1alpha1.ReasonRingPublished)}, ""},
+		"taken back, held":  {v1alpha1.HashRingStatus{ObservedGeneration: 2, Conditions: ready(metav1.ConditionFalse, v1alpha1.ReasonSuddenLoss)}, ""},
+		"not looked at yet": {v1alpha1.HashRingStatus{ObservedGeneration: 1}, "before"},
+		"a name is taken":   {v1alpha1.HashRingStatus{ObservedGeneration: 2, Conditions: ready(metav1.ConditionFalse, v1alpha1.ReasonNameConflict)}, "before"},
+		"kept nowhere":      {v1alpha1.HashRingStatus{ObservedGeneration: 2, Conditions: ready(metav1.ConditionFalse, v1alpha1.ReasonRevisionNotFound)}, "before"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &v1alpha1.RingMigrationAction{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made.Add(row.after))}}
-			if row.owner != nil {
-				row.owner.Controller = ptr.To(true)
-				a.OwnerReferences = []metav1.OwnerReference{*row.owner}
-			}
-			if got := ofAnother(a, m); got != row.want {
-				t.Errorf("it is %t", got)
+			ring := &v1alpha1.HashRing{ObjectMeta: metav1.ObjectMeta{Name: "edge", Generation: 2}, Status: row.status}
+			if got := candidateOf(ring, migration.State{Candidates: map[string]string{"edge": "before"}}); got != row.want {
+				t.Errorf("the candidate is %q, want %q", got, row.want)
 			}
 		})
 	}
 }
 
-// TestIsBehind: a split that is told and not published yet. One without shares is as good as none.
-func TestIsBehind(t *testing.T) {
-	lab := []v1alpha1.DatacenterShare{{Datacenter: "lab", BasisPoints: 100}}
-	for name, row := range map[string]struct {
-		phase     v1alpha1.LockPhase
-		told      []v1alpha1.DatacenterShare
-		published migration.Split
-		want      bool
-	}{
-		"the same":          {v1alpha1.LockSplit, lab, migration.Split{"lab": 100, "ams": 0}, false},
-		"not published yet": {v1alpha1.LockSplit, lab, migration.Split{"lab": 0}, true},
-		"lowered":           {v1alpha1.LockSplit, nil, migration.Split{"lab": 100}, true},
-		"withdrawn":         {v1alpha1.LockSplit, []v1alpha1.DatacenterShare{{Datacenter: "lab"}}, nil, false},
-		"no split is told":  {v1alpha1.LockLocked, nil, migration.Split{"lab": 100}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			lock := &v1alpha1.RingLock{Phase: row.phase, Split: row.told}
-			if got := isBehind(lock, migration.Published{Split: row.published}); got != row.want {
-				t.Errorf("it is %t", got)
-			}
-		})
+// TestRollbackFirst: of all that wait, rollbacks are decided on before the rest, which stays in the order of its creation.
+func TestRollbackFirst(t *testing.T) {
+	var list []v1alpha1.RingMigrationAction
+	for i, kind := range []v1alpha1.ActionType{v1alpha1.ActionPause, v1alpha1.ActionResume, v1alpha1.ActionRollback, v1alpha1.ActionPause} {
+		a := v1alpha1.RingMigrationAction{Spec: v1alpha1.RingMigrationActionSpec{Type: kind}}
+		a.CreationTimestamp = metav1.NewTime(time.Unix(int64(i), 0))
+		list = append(list, a)
+	}
+	slices.SortStableFunc(list, rollbackFirst)
+	var got []v1alpha1.ActionType
+	for _, a := range list {
+		got = append(got, a.Spec.Type)
+	}
+	want := []v1alpha1.ActionType{v1alpha1.ActionRollback, v1alpha1.ActionPause, v1alpha1.ActionResume, v1alpha1.ActionPause}
+	if !slices.Equal(got, want) {
+		t.Errorf("they are decided on as %v, want %v", got, want)
+	}
+}
+
+func TestDatacenterCount(t *testing.T) {
+	fleets := []migration.Fleet{{Ring: "edge", Datacenter: "lab"}, {Ring: "side", Datacenter: "lab"}, {Ring: "side", Datacenter: "ams"}}
+	if got := datacenterCount(fleets); got != 2 {
+		t.Errorf("there are %d", got)
 	}
 }

@@ -85,6 +85,19 @@ func TestRingWithoutConsumers(t *testing.T) {
 	}
 }
 
+// TestNamelessWhilePreparing: that the old ring could not be retired in the end is said before anything moves.
+func TestNamelessWhilePreparing(t *testing.T) {
+	r := newRun("edge")
+	r.fleet[""] = here
+	r.until(t, Preparing, 0)
+	r.step()
+	if r.wantHold(t, HoldUnknownDatacenter); r.s.At != Preparing {
+		t.Errorf("it is %s", r.s.At)
+	}
+	delete(r.fleet, "")
+	r.until(t, Soaking, 0)
+}
+
 // TestUnasked: who has not been asked is neither unreachable nor gone, and a rollback does not wait for anybody to be asked.
 func TestUnasked(t *testing.T) {
 	unasked := func(r *run) {

@@ -62,7 +62,7 @@ var endedBy = map[HoldType]string{
 	HoldRingDrift:             "itself when the backends are back; whoever may roll back: Rollback",
 	HoldNoConsumers:           "itself when consumers have been asked; whoever edits the HashRing: spec.consumers",
 	HoldDatacenterUnreachable: "itself when its consumers answer; whoever edits spec: limits.excludedDatacenters",
-	HoldUnknownDatacenter:     "itself when its consumers leave; whoever may override: Skip takes it along; whoever may roll back: another attempt",
+	HoldUnknownDatacenter:     "itself when its consumers leave, or say where they are; whoever may override: Skip takes those with a name along; whoever may roll back: another attempt",
 	HoldLimited:               "whoever edits spec: limits",
 	HoldNotConverged:          "itself when the consumers have the routing file; whoever runs them",
 	HoldGateUnknown:           "itself when the gate has data; whoever may override: Skip, once the step soaks",

@@ -30,7 +30,11 @@ func (m machine) fleetHolds(s State, o Observation, now time.Time) []Hold {
 	if !s.Unconverged.IsZero() && now.Sub(s.Unconverged) > o.Spec.Acknowledgement.Deadline {
 		found[HoldNotConverged] = []string{s.stale(o)}
 	}
-	holds := list(found, HoldDatacenterUnreachable, HoldNotConverged)
+	if slices.Contains(o.datacenters(), "") && s.At == Preparing {
+		// No stage can take them, and the old ring could not be retired in the end. That is better said before anything moves.
+		found[HoldUnknownDatacenter] = []string{"consumers that do not say where they are"}
+	}
+	holds := list(found, HoldDatacenterUnreachable, HoldUnknownDatacenter, HoldNotConverged)
 	switch {
 	case !stepPlace(s.At):
 	case s.Retirement():

@@ -58,7 +58,7 @@ func Status(m *v1alpha1.RingMigration, s migration.State, seen Seen, now metav1.
 	for _, h := range s.Holds {
 		status.Holds = append(status.Holds, v1alpha1.MigrationHold{
 			Type: v1alpha1.HoldType(h.Type), Since: microTime(h.Since), Detail: cut(h.Detail, maxHoldDetail), EndedBy: h.Type.EndedBy(),
-			Command: Command(h.Type, m.Namespace, m.Name),
+			Command: command(h.Type, s, m),
 		})
 	}
 	if s.Last.To != "" {

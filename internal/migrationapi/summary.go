@@ -61,6 +61,14 @@ var commands = map[migration.HoldType]string{
 	migration.HoldAwaitingApproval:  "approve",
 }
 
+// command is that of a hold where the migration is: there is nothing to skip before the first step.
+func command(hold migration.HoldType, s migration.State, m *v1alpha1.RingMigration) string {
+	if commands[hold] == "skip" && !s.InStep() {
+		return ""
+	}
+	return Command(hold, m.Namespace, m.Name)
+}
+
 // Command returns the command that ends a hold; "" where none does.
 func Command(hold migration.HoldType, namespace, name string) string {
 	verb := commands[hold]
