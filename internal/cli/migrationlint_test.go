@@ -63,7 +63,8 @@ func TestMigrationLintErrors(t *testing.T) {
 		"error: spec.stages[0].datacenter: unknown field":                                  {"datacenters: {names", "datacenter: {names"},
 		"the traffic of steps must grow":                                                   {`"0.5%", soak: 15m`, `"100%", soak: 15m`},
 		"only the last stage can take the remainder":                                       {"{names: [lab01, lab02]}", "{remainder: true}"},
-		`error: spec.stages[0] "validation": steps[0].gates: there is no gate "agent"`:     {"gates: [agents]", "gates: [agent]"},
+		"stages[0].steps[0].gates must be among the names of gates; got agent":             {"gates: [agents]", "gates: [agent]"},
+		"failureWindow must be at least 120s, so that 3 failures at interval 60s fall":     {"{name: agents,", "{name: agents, failureWindow: 1m59s,"},
 		`error: spec.stages[1] "world": datacenter "lab02" is in stage "validation" alrea`: {"{remainder: true}", "{names: [lab02]}"},
 		"error: spec.gates[agents].failWhen: Invalid value: \"value > \"":                  {`consumers: {maxErrorRatio: "0.1%"}`, `prometheus: {address: "http://p", query: up}, failWhen: "value > "`},
 	} {
@@ -86,7 +87,6 @@ func TestMigrationLintWarnings(t *testing.T) {
 		"spec.stages[0].steps[0].gates: none of them is enforced":                              {"{name: agents,", "{name: other, consumers: {maxErrorRatio: \"1%\"}}\n  - {name: agents, mode: Observe,"},
 		"spec.stages[0].steps[0].traffic is 10.01%: the first step is above 10% of the keys":   {`"0.5%"`, `"10.01%"`},
 		"spec.stages[0].steps[0].soak is 2m59s: gate agents takes 3m to fail 3 times":          {"soak: 15m", "soak: 2m59s"},
-		"failureWindow is 1m59s: 3 failures, one each 1m, do not fit into it":                  {"{name: agents,", "{name: agents, failureWindow: 1m59s,"},
 		"spec.stages: no stage takes the remainder":                                            {"{remainder: true}", "{names: [ams01]}"},
 		"spec.retirement.approval is None, as that of the last step":                           {end, ""},
 		"spec.retirement.soak is 0s: the old ring goes as soon as the last step is complete":   {end, "  retirement: {approval: AfterSoak, soak: 0s}\n"},

@@ -30,11 +30,6 @@ func warnOfGates(spec v1alpha1.RingMigrationSpec) []string {
 		}
 		enforced++
 		field := fmt.Sprintf("spec.gates[%d] %q", i, g.Name)
-		interval, window := durationOf(g.Interval, time.Minute), durationOf(g.FailureWindow, 10*time.Minute)
-		if needed := interval * time.Duration(g.FailureThreshold-1); window < needed {
-			list = append(list, fmt.Sprintf("%s: failureWindow is %s: %d failures, one each %s, do not fit into it, so that it never rolls back",
-				field, migrationapi.Short(window), g.FailureThreshold, migrationapi.Short(interval)))
-		}
 		if !judgesAny(spec, g.Name) {
 			list = append(list, field+": every step names its gates, and none names this one, so that it judges the retirement only")
 		}

@@ -204,9 +204,12 @@ func reconciling(s migration.State) verdict {
 
 // stalled says that somebody has to change something before it goes on.
 func stalled(s migration.State) verdict {
-	if s.At == migration.RolledBack {
+	switch s.At {
+	case migration.RolledBack:
 		v := succeeded(s)
 		return verdict{metav1.ConditionTrue, v.reason, v.message}
+	case migration.RollingBack, migration.Succeeded: // They need no plan any more.
+		return verdict{status: metav1.ConditionFalse}
 	}
 	for _, h := range s.Holds {
 		if h.Type == migration.HoldInvalidPlan {
