@@ -76,7 +76,10 @@ var _ = DescribeTable("a rollback while approval is pending goes through at once
 		s := newSite(ctx, "lab", "ams")
 		candidate, seen := s.ring.Status.Candidate.Digest, s.record(ctx)
 		m := s.newPlan("back", toApproved("50%"), to("100%"))
-		m.Spec.Acknowledgement.Deadline = &metav1.Duration{Duration: 2 * time.Second}
+		m.Spec.Acknowledgement.Deadline = &metav1.Duration{Duration: time.Minute} // Longer than it takes to ask somebody again.
+		if len(unreached) > 0 {
+			m.Spec.Acknowledgement.Deadline = &metav1.Duration{Duration: 5 * time.Second}
+		}
 		Expect(admin.Create(ctx, m)).To(Succeed())
 		holds(ctx, m, migration.HoldAwaitingApproval)
 		disturb(ctx, s, m)
