@@ -59,6 +59,9 @@ func fullStatus(name string) *applyv1alpha1.HashRingApplyConfiguration {
 			WithMaxOverAverage("1.004").WithCoefficientOfVariation("0.40%").WithPredicted("5.58%").
 			WithWorstView(applyv1alpha1.ViewBalance().WithFeatures("eu", "ssd").WithMaxOverAverage("1.005"))).
 		WithRouting(applyv1alpha1.Routing().WithGeneration(7).WithDigest(digest)).
+		WithMigration(applyv1alpha1.RingLock().WithName("to-v3").WithUID("0d9c").WithPhase(v1alpha1.LockSplit).
+			WithCandidate(otherDigest).WithSeed(4294967295).
+			WithSplit(applyv1alpha1.DatacenterShare().WithDatacenter("ams").WithBasisPoints(2500))).
 		WithConsumers(fullConsumers()).
 		WithWarnings(applyv1alpha1.Warning().WithReason(v1alpha1.WarningTieOrderBias).WithMessage("for the test"),
 			applyv1alpha1.Warning().WithReason(v1alpha1.WarningImbalanceOverLimit).WithMessage("for the test"),
@@ -82,10 +85,10 @@ spec:
 		Expect(narrow).To(HaveExactElements("Name=columns", "Algorithm=V2", "Placed=2", "Total=2", "Points=320",
 			"Max/Avg=1.004", "Revision=3", "Ready=True", "Reason=RingPublished", HavePrefix("Age=")))
 		Expect(wide).To(HaveExactElements(HavePrefix("Digest=sha256:e3b0"), HavePrefix("Candidate=sha256:5fec"), "Movement=7.31%",
-			"Consumers=120", "Current=119", "Identity=Address"))
+			"Migration=to-v3", "Consumers=120", "Current=119", "Identity=Address"))
 	})
 
-	It("keeps every field of candidate, pending, hold and members as it was written", func(ctx SpecContext) {
+	It("keeps every field of candidate, pending, hold, members and migration as it was written", func(ctx SpecContext) {
 		Expect(apply(ctx, hashRing("fields", `{spec: {}}`))).To(Succeed())
 		Expect(api.Status().Apply(ctx, fullStatus("fields"), client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
 		status := get(ctx, "fields").Status
@@ -105,8 +108,14 @@ spec:
 				{ID: "10.0.0.3:80", State: v1alpha1.MemberJoining, Since: metav1.NewMicroTime(at)},
 			},
 			Backends: &v1alpha1.BackendCounts{Total: 2, Placed: 2, Down: 1, Joining: 1, Leaving: 1},
+			Migration: &v1alpha1.RingLock{
+				Name: "to-v3", UID: "0d9c", Phase: v1alpha1.LockSplit, Seed: 4294967295,
+				Candidate: "sha256:5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
+				Split:     []v1alpha1.DatacenterShare{{Datacenter: "ams", BasisPoints: 2500}},
+			},
 		}, v1alpha1.HashRingStatus{
 			Candidate: status.Candidate, Pending: status.Pending, Hold: status.Hold, Members: status.Members, Backends: status.Backends,
+			Migration: status.Migration,
 		})).To(BeEmpty())
 	})
 
