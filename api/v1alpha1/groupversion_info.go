@@ -32,7 +32,8 @@ func Resource(resource string) schema.GroupResource {
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
-		&HashRing{}, &HashRingList{}, &RingMigration{}, &RingMigrationList{}, &RingMigrationAction{}, &RingMigrationActionList{})
+		&HashRing{}, &HashRingList{}, &RingMigration{}, &RingMigrationList{}, &RingMigrationAction{}, &RingMigrationActionList{},
+		&WeightPolicy{}, &WeightPolicyList{}, &WeightSet{}, &WeightSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -9,6 +9,9 @@ const FieldManager = "ringwright"
 // FieldManagerMigration is that of the migration controller, which owns status.migration of HashRings and the status of RingMigrations.
 const FieldManagerMigration = "ringwright-migration"
 
+// FieldManagerBalancer is that of the balancer, which writes WeightSets, the ConfigMaps of weights, and the status of WeightPolicies.
+const FieldManagerBalancer = "ringwright-balancer"
+
 // FinalizerMigration keeps a RingMigration until it has rolled back, or let go of its HashRings.
 const FinalizerMigration = "ringwright.dev/migration"
 
@@ -24,6 +27,12 @@ const (
 	// LabelRing is the name of the HashRing that an object was published for. A HashRing's name has at most 63
 	// characters, because it has to fit here.
 	LabelRing = "ringwright.dev/ring"
+
+	// LabelWeightPolicy is the name of the WeightPolicy that a WeightSet, a ConfigMap of weights or a ControllerRevision of weights was written for.
+	LabelWeightPolicy = "ringwright.dev/weight-policy"
+
+	// LabelWeightRing is the name of the HashRing whose backends a WeightSet has the weights of.
+	LabelWeightRing = "ringwright.dev/weight-ring"
 
 	// LabelCatalog is on the catalog of all rings, CatalogCurrent, and on the copies that were taken of it, CatalogCopy.
 	LabelCatalog = "ringwright.dev/catalog"
@@ -76,3 +85,7 @@ const AnnotationRelease = "ringwright.dev/release"
 // AnnotationAllowActiveDeletion on a RingMigration, with the value "true", lets it be deleted while it runs, which the admission policy of
 // config/policy refuses otherwise.
 const AnnotationAllowActiveDeletion = "ringwright.dev/allow-active-deletion"
+
+// AnnotationPinnedWeights is set on a WeightPolicy, by kubectl hashring weights rollback, to the number of a recorded revision of its weights, which
+// are served until the annotation is removed.
+const AnnotationPinnedWeights = "ringwright.dev/pinned-weights"

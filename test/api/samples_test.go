@@ -31,7 +31,7 @@ var _ = Describe("The samples", func() {
 	})
 
 	It("are all in the kustomization", func() {
-		files, err := filepath.Glob(filepath.Join(samples, "[hr]*_*.yaml")) // Those of HashRings and RingMigrations.
+		files, err := filepath.Glob(filepath.Join(samples, "[hrw]*_*.yaml")) // Those of our kinds.
 		Expect(err).NotTo(HaveOccurred())
 		names := make([]string, 0, len(files))
 		for _, file := range files {

@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BalanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CandidateRing"):
 		return &apiv1alpha1.CandidateRingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapPublication"):
+		return &apiv1alpha1.ConfigMapPublicationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Consumers"):
 		return &apiv1alpha1.ConsumersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConsumersGate"):
@@ -54,6 +56,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DatacenterShareApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Deletion"):
 		return &apiv1alpha1.DeletionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EDSPublication"):
+		return &apiv1alpha1.EDSPublicationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EndpointCounts"):
+		return &apiv1alpha1.EndpointCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Feature"):
 		return &apiv1alpha1.FeatureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GateAuth"):
@@ -68,6 +74,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HashRingStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Hold"):
 		return &apiv1alpha1.HoldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadMeasurement"):
+		return &apiv1alpha1.LoadMeasurementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadSource"):
+		return &apiv1alpha1.LoadSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LocalityRule"):
+		return &apiv1alpha1.LocalityRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Membership"):
 		return &apiv1alpha1.MembershipApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberTransition"):
@@ -100,12 +112,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MigrationTransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ObjectGate"):
 		return &apiv1alpha1.ObjectGateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ORCASource"):
+		return &apiv1alpha1.ORCASourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingChange"):
 		return &apiv1alpha1.PendingChangeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PIDGains"):
+		return &apiv1alpha1.PIDGainsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PolicyIdentity"):
+		return &apiv1alpha1.PolicyIdentityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PrometheusGate"):
 		return &apiv1alpha1.PrometheusGateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PrometheusSource"):
+		return &apiv1alpha1.PrometheusSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Publication"):
 		return &apiv1alpha1.PublicationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PublishedWeights"):
+		return &apiv1alpha1.PublishedWeightsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetirementPolicy"):
 		return &apiv1alpha1.RetirementPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RingLock"):
@@ -128,22 +150,60 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RingReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollbackPolicy"):
 		return &apiv1alpha1.RollbackPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutAbort"):
+		return &apiv1alpha1.RolloutAbortApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutFrom"):
+		return &apiv1alpha1.RolloutFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutStatus"):
+		return &apiv1alpha1.RolloutStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RolloutStep"):
+		return &apiv1alpha1.RolloutStepApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Routing"):
 		return &apiv1alpha1.RoutingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServicePort"):
 		return &apiv1alpha1.ServicePortApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ShardStatus"):
+		return &apiv1alpha1.ShardStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SnapshotSize"):
 		return &apiv1alpha1.SnapshotSizeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SoakAccount"):
 		return &apiv1alpha1.SoakAccountApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SourceStatus"):
+		return &apiv1alpha1.SourceStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StageDatacenters"):
 		return &apiv1alpha1.StageDatacentersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StalePod"):
 		return &apiv1alpha1.StalePodApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticWeight"):
+		return &apiv1alpha1.StaticWeightApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticWeights"):
+		return &apiv1alpha1.StaticWeightsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ViewBalance"):
 		return &apiv1alpha1.ViewBalanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Warning"):
 		return &apiv1alpha1.WarningApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightDeletion"):
+		return &apiv1alpha1.WeightDeletionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightedEndpoint"):
+		return &apiv1alpha1.WeightedEndpointApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightLimits"):
+		return &apiv1alpha1.WeightLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightPolicy"):
+		return &apiv1alpha1.WeightPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightPolicySpec"):
+		return &apiv1alpha1.WeightPolicySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightPolicyStatus"):
+		return &apiv1alpha1.WeightPolicyStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightPublication"):
+		return &apiv1alpha1.WeightPublicationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightRollout"):
+		return &apiv1alpha1.WeightRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightSet"):
+		return &apiv1alpha1.WeightSetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightStrategy"):
+		return &apiv1alpha1.WeightStrategyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WeightTarget"):
+		return &apiv1alpha1.WeightTargetApplyConfiguration{}
 
 	}
 	return nil

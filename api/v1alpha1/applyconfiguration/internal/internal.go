@@ -273,6 +273,12 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ConditionReason
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ConfigMapPublication
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.ConsumerStatus
   map:
     fields:
@@ -370,7 +376,39 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Direction
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.EDSMode
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.EDSPublication
+  map:
+    fields:
+    - name: mode
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.EDSMode
+      default: Auto
 - name: com.github.ringwright.ringwright.api.v1alpha1.Encoding
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.EndpointCounts
+  map:
+    fields:
+    - name: clamped
+      type:
+        scalar: numeric
+    - name: cold
+      type:
+        scalar: numeric
+    - name: guarded
+      type:
+        scalar: numeric
+    - name: ready
+      type:
+        scalar: numeric
+    - name: reporting
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.EndpointState
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Feature
   map:
@@ -593,6 +631,71 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Identity
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadMeasurement
+  map:
+    fields:
+    - name: customMetric
+      type:
+        scalar: string
+    - name: errorPenalty
+      type:
+        scalar: string
+      default: "1"
+    - name: metric
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadMetric
+      default: CPU
+    - name: sources
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadSource
+          elementRelationship: associative
+          keys:
+          - type
+      default:
+      - type: LRS
+      - type: Push
+      - type: Metrics
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadMetric
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadSource
+  map:
+    fields:
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: orca
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ORCASource
+    - name: prometheus
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PrometheusSource
+    - name: staleAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LocalityRule
+  map:
+    fields:
+    - name: failover
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: from
+      type:
+        scalar: string
+    - name: to
+      type:
+        map:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.ZoneShare
 - name: com.github.ringwright.ringwright.api.v1alpha1.LockPhase
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.MemberState
@@ -868,6 +971,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: to
       type:
         scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ORCASource
+  map:
+    fields:
+    - name: port
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.ObjectGate
   map:
     fields:
@@ -883,6 +992,25 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.PIDGains
+  map:
+    fields:
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10s
+    - name: kd
+      type:
+        scalar: string
+      default: "0"
+    - name: ki
+      type:
+        scalar: string
+      default: "0"
+    - name: kp
+      type:
+        scalar: string
+      default: "0.5"
 - name: com.github.ringwright.ringwright.api.v1alpha1.PendingChange
   map:
     fields:
@@ -892,6 +1020,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nextAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.ringwright.ringwright.api.v1alpha1.PolicyIdentity
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: ring
+      type:
+        scalar: string
+    - name: tombstone
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: uid
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.PrometheusGate
   map:
     fields:
@@ -918,6 +1061,26 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 5m
+- name: com.github.ringwright.ringwright.api.v1alpha1.PrometheusSource
+  map:
+    fields:
+    - name: address
+      type:
+        scalar: string
+    - name: auth
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.GateAuth
+    - name: endpointLabel
+      type:
+        scalar: string
+      default: pod
+    - name: query
+      type:
+        scalar: string
+    - name: window
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 0s
 - name: com.github.ringwright.ringwright.api.v1alpha1.Publication
   map:
     fields:
@@ -933,6 +1096,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 5s
+- name: com.github.ringwright.ringwright.api.v1alpha1.PublishedWeights
+  map:
+    fields:
+    - name: pinned
+      type:
+        scalar: numeric
+    - name: publishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: sets
+      type:
+        scalar: numeric
+    - name: version
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.RetirementPolicy
   map:
     fields:
@@ -1238,6 +1416,62 @@ var schemaYAML = typed.YAMLObject(`types:
       default: Immediate
 - name: com.github.ringwright.ringwright.api.v1alpha1.RollbackStrategy
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RolloutAbort
+  map:
+    fields:
+    - name: errorRatio
+      type:
+        scalar: string
+    - name: for
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1m
+    - name: maxOverAverage
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RolloutFrom
+  map:
+    fields:
+    - name: staticWeights
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StaticWeights
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StrategyType
+      default: Equal
+- name: com.github.ringwright.ringwright.api.v1alpha1.RolloutStatus
+  map:
+    fields:
+    - name: aborted
+      type:
+        scalar: string
+    - name: badSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: digest
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: percent
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: step
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.RolloutStep
+  map:
+    fields:
+    - name: duration
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: percent
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.Routing
   map:
     fields:
@@ -1259,6 +1493,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: port
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.ringwright.ringwright.api.v1alpha1.ShardStatus
+  map:
+    fields:
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: holder
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Slot
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.SnapshotSize
@@ -1296,6 +1539,18 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.ringwright.ringwright.api.v1alpha1.SourceIdentity
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.SourceStatus
+  map:
+    fields:
+    - name: endpoints
+      type:
+        scalar: numeric
+    - name: message
+      type:
+        scalar: string
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
 - name: com.github.ringwright.ringwright.api.v1alpha1.StageDatacenters
   map:
     fields:
@@ -1328,7 +1583,31 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
 - name: com.github.ringwright.ringwright.api.v1alpha1.StaleReason
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StaticWeight
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: weight
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StaticWeights
+  map:
+    fields:
+    - name: endpoints
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.StaticWeight
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.ringwright.ringwright.api.v1alpha1.StepPhase
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.StrategyType
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.TargetKind
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.View
   list:
@@ -1360,6 +1639,304 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.WarningReason
 - name: com.github.ringwright.ringwright.api.v1alpha1.WarningReason
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightDeletion
+  map:
+    fields:
+    - name: tombstone
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 72h
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightLimits
+  map:
+    fields:
+    - name: coldStartWeight
+      type:
+        scalar: string
+      default: "0.1"
+    - name: maxStep
+      type:
+        scalar: string
+      default: 50%
+    - name: maxWeight
+      type:
+        scalar: string
+      default: "8"
+    - name: minReporting
+      type:
+        scalar: string
+      default: 50%
+    - name: minWeight
+      type:
+        scalar: string
+      default: "0.1"
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightPolicy
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightPolicySpec
+    - name: status
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightPolicyStatus
+      default: {}
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightPolicySpec
+  map:
+    fields:
+    - name: deletion
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightDeletion
+      default: {}
+    - name: limits
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightLimits
+      default:
+        coldStartWeight: "0.1"
+        maxStep: 50%
+        maxWeight: "8"
+        minReporting: 50%
+        minWeight: "0.1"
+    - name: load
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadMeasurement
+      default: {}
+    - name: locality
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.LocalityRule
+          elementRelationship: associative
+          keys:
+          - from
+    - name: publish
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightPublication
+      default: {}
+    - name: rollout
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightRollout
+      default: {}
+    - name: strategy
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightStrategy
+      default:
+        type: PID
+    - name: suspend
+      type:
+        scalar: boolean
+    - name: targetRef
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightTarget
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightPolicyStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: endpoints
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.EndpointCounts
+    - name: maxOverAverage
+      type:
+        scalar: string
+    - name: noiseFloor
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: p95OverAverage
+      type:
+        scalar: string
+    - name: predictedMaxOverAverage
+      type:
+        scalar: string
+    - name: rollout
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RolloutStatus
+    - name: shard
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ShardStatus
+    - name: sources
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.SourceStatus
+          elementRelationship: associative
+          keys:
+          - type
+    - name: updatedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: utilization
+      type:
+        scalar: string
+    - name: weights
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PublishedWeights
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightProfile
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightPublication
+  map:
+    fields:
+    - name: configMap
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.ConfigMapPublication
+    - name: eds
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.EDSPublication
+      default: {}
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightRollout
+  map:
+    fields:
+    - name: abort
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RolloutAbort
+    - name: from
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RolloutFrom
+      default:
+        type: Equal
+    - name: percent
+      type:
+        scalar: numeric
+      default: 100
+    - name: steps
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.RolloutStep
+          elementRelationship: atomic
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: endpoints
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightedEndpoint
+          elementRelationship: associative
+          keys:
+          - id
+    - name: epoch
+      type:
+        scalar: numeric
+    - name: holder
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: noise
+      type:
+        scalar: numeric
+    - name: policy
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PolicyIdentity
+    - name: sets
+      type:
+        scalar: numeric
+    - name: tombstoneUntil
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: updatedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: version
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightStrategy
+  map:
+    fields:
+    - name: pid
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.PIDGains
+    - name: profile
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightProfile
+    - name: staticWeights
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StaticWeights
+    - name: type
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.StrategyType
+      default: PID
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightTarget
+  map:
+    fields:
+    - name: kind
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.TargetKind
+      default: Service
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.ringwright.ringwright.api.v1alpha1.WeightedEndpoint
+  map:
+    fields:
+    - name: address
+      type:
+        scalar: string
+    - name: computed
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
+    - name: integral
+      type:
+        scalar: numeric
+    - name: lastError
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: numeric
+    - name: reportedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: source
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
+    - name: state
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.EndpointState
+    - name: utilization
+      type:
+        scalar: numeric
+    - name: weight
+      type:
+        scalar: numeric
+    - name: zone
+      type:
+        scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.ZoneShare
+  scalar: numeric
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:
