@@ -46,7 +46,7 @@ help: ## Show this help.
 
 .PHONY: generate
 generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and the gRPC code.
-	rm -rf api/v1alpha1/applyconfiguration config/crd/bases api/agent/v1/zz_generated.*
+	rm -rf api/v1alpha1/applyconfiguration config/crd/bases api/*/v1/zz_generated.*
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt \
 		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
