@@ -41,7 +41,8 @@ type LoadMeasurement struct {
 	// +kubebuilder:validation:MaxLength=128
 	CustomMetric string `json:"customMetric,omitempty"`
 
-	// errorPenalty is what an endpoint whose requests all fail adds to its utilisation, "0" to "10" with at most 4 decimals, default "1".
+	// errorPenalty is the load, in means, that an endpoint which fails all its requests is taken to have in addition, "0" to "10" with at
+	// most 4 decimals, default "1". What counts is by how much its part of failed requests is above the median.
 	// +optional
 	// +default="1"
 	// +kubebuilder:validation:MaxLength=7

@@ -70,8 +70,7 @@ type WeightSet struct {
 
 	// endpoints have weights, in the order of their IDs over all WeightSets of the policy; at most 1000.
 	// +optional
-	// +listType=map
-	// +listMapKey=id
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Endpoints []WeightedEndpoint `json:"endpoints,omitempty"`
 }
