@@ -7,22 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/plan"
+	"github.com/ringwright/ringwright/internal/process"
 )
 
 func main() {
@@ -44,15 +39,13 @@ var consumerLoopback, gateLoopback, migrationInterval string
 
 type flags struct {
 	manager.Options
-	kubeconfig string
-	logLevel   string
-	logFormat  string
+	process process.Flags
 }
 
 func parse(args []string) (flags, error) {
 	var f flags
 	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; without it, $KUBECONFIG or the service account of the pod")
+	f.process.Add(set)
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8443", `address of the metrics server, "0" for none`)
 	set.StringVar(&f.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics server; without it, a self-signed certificate")
 	set.BoolVar(&f.MetricsInsecure, "metrics-insecure", false, "serve metrics by plain HTTP and without authentication")
@@ -61,11 +54,9 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
 	set.IntVar(&f.Concurrency, "concurrency", 8, "how many HashRings are reconciled at a time, 1 to 64; a reconciliation mostly waits for the API server")
 	set.Uint64Var(&f.MaxPoints, "max-points", plan.MaxPoints, "how many points the rings have that are built at a time, together and each, 1 to "+strconv.Itoa(plan.MaxPoints)+"; a ring of more is refused")
-	set.StringVar(&f.CatalogNamespace, "catalog-namespace", podNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
+	set.StringVar(&f.CatalogNamespace, "catalog-namespace", process.PodNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
 	set.IntVar(&f.CatalogCopies, "catalog-copies", 7, "how many immutable copies of the catalog are kept, 0 to "+strconv.Itoa(maxCatalogCopies))
 	set.DurationVar(&f.CatalogCopyInterval, "catalog-copy-interval", 24*time.Hour, "how old the newest copy is, at least 1m, before another one is taken of a catalog that has changed")
-	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -87,36 +78,19 @@ func parse(args []string) (flags, error) {
 	return f, nil
 }
 
-// podNamespace returns the namespace that the operator runs in, "" where it runs in none.
-func podNamespace() string {
-	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
-		return namespace
-	}
-	namespace, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(namespace))
-}
-
 func run(ctx context.Context, args []string) error {
 	f, err := parse(args)
 	if err != nil {
 		return err
 	}
-	if err := setUpLogs(f); err != nil {
+	if err := f.process.SetUpLogs(); err != nil {
 		return err
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	cfg, err := f.process.Cluster()
 	if err != nil {
-		return fmt.Errorf("finding the API server: %w", err)
+		return err
 	}
-	// client-go's own limit, 5 requests a second, is less than the writes of one ring. What bounds the requests that are on
-	// their way is --concurrency, and the API server's priority and fairness.
-	cfg.QPS = -1
-	f.PodNamespace, f.ConsumerLoopback, f.GateLoopback = podNamespace(), consumerLoopback == "true", gateLoopback == "true"
+	f.PodNamespace, f.ConsumerLoopback, f.GateLoopback = process.PodNamespace(), consumerLoopback == "true", gateLoopback == "true"
 	if migrationInterval != "" {
 		if f.MigrationInterval, err = time.ParseDuration(migrationInterval); err != nil {
 			return fmt.Errorf("the program was built with a migrationInterval that is none: %w", err)
@@ -127,26 +101,4 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-// setUpLogs sends the logs of the operator and of its libraries to one place in one form.
-func setUpLogs(f flags) error {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return fmt.Errorf("--log-level: %q is not debug, info, warn or error", f.logLevel)
-	}
-	options := &slog.HandlerOptions{Level: level}
-	var handler slog.Handler
-	switch f.logFormat {
-	case "json":
-		handler = slog.NewJSONHandler(os.Stderr, options)
-	case "text":
-		handler = slog.NewTextHandler(os.Stderr, options)
-	default:
-		return fmt.Errorf("--log-format: %q is not json or text", f.logFormat)
-	}
-	logger := logr.FromSlogHandler(handler)
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
-	return nil
 }

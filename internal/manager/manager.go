@@ -106,7 +106,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(),
-		Metrics:                       metricsOptions(o),
+		Metrics:                       MetricsOptions(o),
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionReleaseOnCancel: true, // Nothing runs behind Start in cmd/manager, so a successor need not wait.
@@ -141,7 +141,8 @@ func cacheOptions() cache.Options {
 	return cache.Options{ByObject: byObject}
 }
 
-func metricsOptions(o Options) metricsserver.Options {
+// MetricsOptions says how metrics are served: by TLS and to those who may, unless o says otherwise.
+func MetricsOptions(o Options) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: o.MetricsAddress, CertDir: o.MetricsCertDir}
 	if o.MetricsInsecure {
 		return options

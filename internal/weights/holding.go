@@ -5,6 +5,7 @@ package weights
 import (
 	"cmp"
 	"math"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,9 +29,13 @@ const moved = 0.01
 
 // holding is what the owner of a policy remembers while it owns it. All that may not be lost is in the WeightSets and the status.
 type holding struct {
+	// mu is held while the policy is looked at.
+	mu     sync.Mutex
 	policy types.NamespacedName
-	uid    types.UID
-	epoch  int64
+	// spec is the policy as it was last looked at.
+	spec  *v1alpha1.WeightPolicy
+	uid   types.UID
+	epoch int64
 	// version and served are what clients are told.
 	version   int64
 	served    Served
@@ -181,6 +186,22 @@ func worthTelling(before, after Served, c balance.Config) bool {
 		}
 	}
 	return false
+}
+
+// metric returns the figure of a reading that the policy balances: with Max, where two figures have different units, the CPU.
+func (h *holding) metric(r loadreport.Reading) float64 {
+	kind := v1alpha1.MetricCPU
+	if h.spec != nil {
+		kind = h.spec.Spec.Load.Metric
+	}
+	switch kind {
+	case v1alpha1.MetricInFlight:
+		return r.InFlight
+	case v1alpha1.MetricCustom:
+		return r.Custom
+	default:
+		return r.CPU
+	}
 }
 
 // nextLook returns in how long the policy has to be looked at again.
