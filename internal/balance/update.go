@@ -75,12 +75,14 @@ func (s State) rewound(now time.Time) State {
 	if s.Updated.After(latest) {
 		s.Updated = now
 	}
-	later := func(e EndpointState) bool { return e.Seen.After(latest) }
+	later := func(e EndpointState) bool {
+		return e.Seen.After(latest) || e.DoubtedUntil.After(latest.Add(doubtTime<<maxDoubts))
+	}
 	if slices.ContainsFunc(s.Endpoints, later) {
 		s.Endpoints = slices.Clone(s.Endpoints)
 		for i := range s.Endpoints {
 			if e := &s.Endpoints[i]; later(*e) {
-				e.Seen, e.Last = now, Sample{}
+				e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
 			}
 		}
 	}
@@ -111,15 +113,13 @@ func (u *update) skip() SkipReason {
 	return SkipNone
 }
 
-// compare finds the errors.
+// compare finds the errors. Endpoints that no weight can bring to the mean, because they are guarded or at a limit, are not part
+// of it: they would shift it for all others, whose errors would then all be large enough to pass the noise gate.
 func (u *update) compare() {
-	sum := 0.0
-	for i := range u.points {
-		if u.points[i].reporting {
-			sum += u.points[i].expected
-		}
+	mean := u.mean(func(i int) bool { return !u.list[i].Guarded && !u.list[i].Clamped })
+	if math.IsNaN(mean) {
+		mean = u.mean(func(int) bool { return true })
 	}
-	mean := sum / float64(u.result.Reporting)
 	for i := range u.points {
 		p := &u.points[i]
 		switch {
@@ -130,6 +130,18 @@ func (u *update) compare() {
 			p.err = math.Log(mean / max(p.expected, mean/mostLoad))
 		}
 	}
+}
+
+// mean returns the mean of what the weights of the State would cause at some of the reporting endpoints, NaN if there are none.
+func (u *update) mean(of func(i int) bool) float64 {
+	sum, n := 0.0, 0
+	for i := range u.points {
+		if u.points[i].reporting && of(i) {
+			sum += u.points[i].expected
+			n++
+		}
+	}
+	return sum / float64(n)
 }
 
 // gate lets errors through that are larger than what chance makes of one measurement, smoothly, so that there is no error at
@@ -146,8 +158,8 @@ func (u *update) gate(err float64) float64 {
 	return x * x / (1 + x*x)
 }
 
-// gateWidth is how many standard deviations of a measurement pass by one half.
-const gateWidth = 1.5
+// gateWidth is how many standard deviations of a measurement an error has of which one half passes.
+const gateWidth = 1.0
 
 // control returns what is done about the error of an endpoint, as a logarithm, and keeps its integral.
 func (u *update) control(e *EndpointState, p *point) float64 {
@@ -167,6 +179,9 @@ func (u *update) control(e *EndpointState, p *point) float64 {
 	// Beyond the reach of what was tried, nothing is known: the weight waits until clients have been told.
 	if p.reach > 0 && step > 0 || p.reach < 0 && step < 0 && !e.Guarded {
 		step = 0
+	}
+	if u.now.Before(e.DoubtedUntil) {
+		step = min(step, math.Log(e.Trusted/e.Weight))
 	}
 	return bounded(step, u.MaxStep)
 }
