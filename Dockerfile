@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-# One image for the operator and the agent, for every platform that Go and the base image know:
+# One image for the operator, the agent and the balancer, for every platform that Go and the base image know:
 #
 #   docker buildx build --platform linux/amd64,linux/arm64 --tag ringwright .
 #
@@ -20,9 +20,9 @@ ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build \
     mkdir -p /out && \
     GOCACHE=/go/build CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/manager ./cmd/agent
+    go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/manager ./cmd/agent ./cmd/balancer
 
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /out/manager /out/agent /
+COPY --from=build /out/manager /out/agent /out/balancer /
 USER 65532:65532
 ENTRYPOINT ["/manager"]

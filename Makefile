@@ -51,6 +51,7 @@ generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and
 		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
+	$(CONTROLLER_GEN) rbac:roleName=balancer-role paths=./internal/weights/... output:rbac:artifacts:config=config/balancer
 	go -C hack/protoc run . ../../api
 
 .PHONY: fmt

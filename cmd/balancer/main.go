@@ -54,7 +54,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.CertDir, "cert-dir", "", "directory with tls.crt, tls.key and ca.crt for --listen, --http-listen and the calls between replicas; without it they are plain")
 	set.StringVar(&f.Audience, "audience", authn.DefaultAudience, "audience that the service account tokens of pods, clients and replicas are made for")
 	set.StringVar(&f.TokenFile, "token-file", "/var/run/secrets/ringwright/token", "file with the token of this replica for the others")
-	set.StringSliceVar(&f.Replicas, "replica-users", nil, "users that replicas are, such as system:serviceaccount:ringwright-system:ringwright-balancer")
+	set.StringSliceVar(&f.Replicas, "replica-users", nil, "users that replicas are, such as system:serviceaccount:ringwright-system:ringwright-balancer; without it, the user of --token-file")
 	set.BoolVar(&f.AnonymousLRS, "anonymous-lrs", false, "take the load reports of xDS clients that have no token: whoever reaches --listen can then move weights")
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8443", `address of the metrics server, "0" for none`)
 	set.StringVar(&f.MetricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of the metrics server; without it, a self-signed certificate")

@@ -86,6 +86,11 @@ func New(cfg *rest.Config, o Options) (*Balancer, error) {
 	if err := weights.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
+	if len(o.Replicas) == 0 {
+		if o.Replicas, err = sameUser(o.TokenFile); err != nil {
+			return nil, err
+		}
+	}
 	secure, err := newSecurity(o.CertDir)
 	if err != nil {
 		return nil, err

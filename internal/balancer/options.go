@@ -43,7 +43,8 @@ type Options struct {
 	Audience string
 	// TokenFile has the token of this replica for the others.
 	TokenFile string
-	// Replicas are the names of the users that replicas are, such as "system:serviceaccount:ringwright-system:ringwright-balancer".
+	// Replicas are the names of the users that replicas are, such as "system:serviceaccount:ringwright-system:ringwright-balancer"; without
+	// any they are all of the user of TokenFile.
 	Replicas []string
 	// AnonymousLRS takes the load reports of xDS clients that have no token.
 	AnonymousLRS bool

@@ -27,7 +27,9 @@ import (
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightsets,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update;delete
-// +kubebuilder:rbac:groups="",resources=services,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=list
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

@@ -1864,9 +1864,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.ringwright.ringwright.api.v1alpha1.WeightedEndpoint
-          elementRelationship: associative
-          keys:
-          - id
+          elementRelationship: atomic
     - name: epoch
       type:
         scalar: numeric

@@ -19,7 +19,8 @@ type LoadMeasurementApplyConfiguration struct {
 	// customMetric is the name of the figure for metric Custom: a key of utilization or named_metrics of an OrcaLoadReport. At most 128
 	// characters. Its value is at least 0.
 	CustomMetric *string `json:"customMetric,omitempty"`
-	// errorPenalty is what an endpoint whose requests all fail adds to its utilisation, "0" to "10" with at most 4 decimals, default "1".
+	// errorPenalty is the load, in means, that an endpoint which fails all its requests is taken to have in addition, "0" to "10" with at
+	// most 4 decimals, default "1". What counts is by how much its part of failed requests is above the median.
 	ErrorPenalty *string `json:"errorPenalty,omitempty"`
 	// sources are where reports come from, each type once. Of those that have a fresh report of an endpoint the first one counts. Default:
 	// LRS, Push, Metrics, which ask for nothing to be configured.
