@@ -79,11 +79,7 @@ func New(cfg *rest.Config, o Options) (*Balancer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
-	ctx := context.Background()
-	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return nil, err
-	}
-	if err := weights.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := weights.AddIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
 	if len(o.Replicas) == 0 {
@@ -113,7 +109,7 @@ func New(cfg *rest.Config, o Options) (*Balancer, error) {
 func managerOptions(scheme *runtime.Scheme, o Options) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
-		Cache:  cache.Options{ByObject: observe.CacheOptions()},
+		Cache:  cache.Options{ByObject: observe.EndpointCacheOptions()},
 		Metrics: manager.MetricsOptions(manager.Options{
 			MetricsAddress: o.MetricsAddress, MetricsCertDir: o.MetricsCertDir, MetricsInsecure: o.MetricsInsecure,
 		}),

@@ -58,7 +58,7 @@ type Options struct {
 	MaxStreams, MaxORCAStreams int
 	// LeaseDuration and RenewInterval are those of package shard where they are 0.
 	LeaseDuration, RenewInterval time.Duration
-	// Loopback allows endpoints on this host, Pace divides the intervals at which things are written, and SkipNameValidation allows several
+	// Loopback allows endpoints on this host, Pace divides the intervals at which weights are computed and things are written, and SkipNameValidation allows several
 	// balancers in one process, as tests have them.
 	Loopback           bool
 	Pace               int

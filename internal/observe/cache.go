@@ -28,6 +28,16 @@ const (
 
 // CacheOptions says how what backends come from is cached: what decides a backend, and nothing else.
 func CacheOptions() map[client.Object]cache.ByObject {
+	byObject := EndpointCacheOptions()
+	// The same for pods as metadata and as a whole: a kind can have one entry only.
+	byObject[PodMetadata()] = cache.ByObject{Transform: slimPods}
+	byObject[&v1alpha1.WeightSet{}] = cache.ByObject{Transform: slimWeightSet}
+	byObject[&v1alpha1.WeightPolicy{}] = cache.ByObject{Transform: slimWeightPolicy}
+	return byObject
+}
+
+// EndpointCacheOptions says how Services and their EndpointSlices are cached.
+func EndpointCacheOptions() map[client.Object]cache.ByObject {
 	ofService, err := labels.NewRequirement(discoveryv1.LabelServiceName, selection.Exists, nil)
 	if err != nil {
 		panic(err) // The requirement is a constant.
@@ -35,10 +45,6 @@ func CacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&discoveryv1.EndpointSlice{}: {Label: labels.NewSelector().Add(*ofService), Transform: slimSlice},
 		&corev1.Service{}:            {Transform: slimService},
-		// The same for pods as metadata and as a whole: a kind can have one entry only.
-		PodMetadata():            {Transform: slimPods},
-		&v1alpha1.WeightSet{}:    {Transform: slimWeightSet},
-		&v1alpha1.WeightPolicy{}: {Transform: slimWeightPolicy},
 	}
 }
 

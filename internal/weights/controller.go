@@ -52,7 +52,7 @@ type Reconciler struct {
 	Metrics    *Metrics
 	// Self is the name of this replica.
 	Self string
-	// Pace divides the intervals at which things are written, 1 by default; tests and demos have less time.
+	// Pace divides the intervals at which weights are computed and things are written, 1 by default; tests and demos have less time.
 	Pace int
 
 	wake     chan event.GenericEvent
@@ -92,6 +92,7 @@ func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (t
 	if err != nil {
 		return 0, refused(v1alpha1.ReasonInvalidSpec, "%v", err)
 	}
+	config.Interval /= time.Duration(max(1, r.Pace))
 	if err := r.checkTaken(ctx, policy); err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -24,7 +25,7 @@ type Resolver struct {
 	Reader client.Reader
 	// Live reads the ConfigMaps of rings, which are too large to be cached.
 	Live client.Reader
-	// Loopback takes endpoints of the name localhost for 127.0.0.1, as tests and demos have them: the API server takes no loopback address
+	// Loopback takes endpoints with names under localhost for 127.0.0.1, as tests and demos have them: the API server takes no loopback address
 	// in an EndpointSlice. Other names are no endpoints: EDS has IP addresses only.
 	Loopback bool
 
@@ -88,9 +89,9 @@ func (r *Resolver) service(ctx context.Context, namespace string, target v1alpha
 	return endpoints, nil
 }
 
-// onLoopback gives the endpoints on localhost the address of it.
+// onLoopback gives the endpoints with names under localhost, which RFC 6761 has for this host, its address.
 func onLoopback(endpoints []Endpoint) []Endpoint {
-	endpoints = slices.DeleteFunc(endpoints, func(e Endpoint) bool { return e.Address != "localhost" })
+	endpoints = slices.DeleteFunc(endpoints, func(e Endpoint) bool { return !strings.HasSuffix(e.Address, ".localhost") })
 	for i := range endpoints {
 		endpoints[i].Address = "127.0.0.1"
 		if endpoints[i].PodUID == "" {

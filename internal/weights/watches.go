@@ -23,14 +23,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
+	"github.com/ringwright/ringwright/internal/observe"
 )
 
 // indexTarget finds policies by the kind and name of their target.
 const indexTarget = "target"
 
-// AddIndexes adds the index that the watches need, besides those of package observe.
+// AddIndexes adds the indexes that the watches and [Resolver] need.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &v1alpha1.WeightPolicy{}, indexTarget, func(o client.Object) []string {
+	err := indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, observe.IndexService, func(o client.Object) []string {
+		return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing EndpointSlices by their Service: %w", err)
+	}
+	err = indexer.IndexField(ctx, &v1alpha1.WeightPolicy{}, indexTarget, func(o client.Object) []string {
 		policy, ok := o.(*v1alpha1.WeightPolicy)
 		if !ok {
 			return nil
