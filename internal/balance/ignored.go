@@ -2,6 +2,8 @@
 
 package balance
 
+import "math"
+
 // Evidence is how load followed published weights lately: endpoints are watched from when their error is large until their
 // published weight has moved enough to see whether their load did too.
 type Evidence struct {
@@ -12,8 +14,74 @@ type Evidence struct {
 	Ignored bool
 }
 
-// probe is an endpoint's open question: what its load and published weight, as logarithms, and its error were when it began.
-type probe struct {
-	open                bool
-	load, weight, error float64
+// Probe is an endpoint's question: what its load relative to the mean, and its published weight, were when it was asked, as
+// logarithms.
+//
+// That a weight moved and the load did not follow says nothing in itself: weights follow what happens to endpoints, and if one
+// becomes slower, its load is the same again after its weight was lowered. So the question is asked only where the error
+// was there first, and is large: if clients listen it becomes smaller by as much as the weight moves.
+type Probe struct {
+	Open         bool
+	Load, Weight float64
+}
+
+const (
+	// evidenceMemory is the part of the evidence that an update keeps.
+	evidenceMemory = 0.95
+	// enoughEvidence is the Count from which there is a verdict.
+	enoughEvidence = 5
+	// Below ignoring the weights are ignored, above following they are not; between them an earlier verdict stays.
+	ignoring, following = 0.4, 0.6
+	// leastQuestion is the error from which a question is asked, which must also be many deviations of a measurement.
+	leastQuestion, clearly = 0.1, 5
+	// saturated is the CPU from which load cannot follow: with twice the traffic it is the same.
+	saturated = 0.9
+)
+
+func (e Evidence) response() float64 {
+	if e.Count < enoughEvidence {
+		return math.NaN()
+	}
+	return e.Sum / e.Count
+}
+
+// watch asks and answers the questions of probes.
+func (u *update) watch() {
+	mean := u.result.average(u.points)
+	v := u.state.Evidence
+	v.Sum, v.Count = v.Sum*evidenceMemory, v.Count*evidenceMemory
+	least := max(leastQuestion, clearly*u.state.Noise)
+	for i := range u.points {
+		p, e := &u.points[i], &u.list[i]
+		if !p.fresh || !p.reporting || !(p.load > 0) {
+			continue
+		}
+		load, weight := math.Log(p.load/mean), math.Log(e.Last.Published)
+		if e.Guarded || e.Cold || e.Last.CPU > saturated {
+			e.Probe = Probe{}
+			continue
+		}
+		if e.Probe.Open {
+			// Half of what was wrong is put right, or would be.
+			if moved := weight - e.Probe.Weight; moved*e.Probe.Load < 0 && math.Abs(moved) >= math.Abs(e.Probe.Load)/2 {
+				v.Sum += bounded((load-e.Probe.Load)/moved, 2)
+				v.Count++
+				e.Probe = Probe{}
+			} else if load*e.Probe.Load <= 0 {
+				e.Probe = Probe{} // It came right by itself.
+			}
+		}
+		if !e.Probe.Open && math.Abs(load) >= least {
+			e.Probe = Probe{Open: true, Load: load, Weight: weight}
+		}
+	}
+	if v.Count >= enoughEvidence {
+		switch response := v.Sum / v.Count; {
+		case response < ignoring:
+			v.Ignored = true
+		case response > following:
+			v.Ignored = false
+		}
+	}
+	u.state.Evidence = v
 }

@@ -60,10 +60,16 @@ type EndpointState struct {
 	Weight float64
 	// Integral is the leaky sum of errors.
 	Integral float64
-	// LastError is the error at the last update that the endpoint reported for, LastStep what was done about it.
-	LastError, LastStep float64
-	// Seen is the end of the last report that was used.
+	// LastError is the error at the last update that the endpoint reported for.
+	LastError float64
+	// Cost is the load for a weight of 1, in means, at that update; 0 if there was none.
+	Cost float64
+	// Seen is the end of the last report that was used; older ones are not used any more.
 	Seen time.Time
+	// Last is what the last usable reports said.
+	Last Sample
+	// Probe asks whether load follows the published weight.
+	Probe Probe
 	// Ready endpoints get traffic.
 	Ready bool
 	// Cold endpoints joined others, and have not yet found their place.
@@ -74,8 +80,18 @@ type EndpointState struct {
 	Clamped bool
 	// Silent endpoints had no usable report at the last update, and keep their weight.
 	Silent bool
+}
 
-	probe probe
+// Sample is what the reports that came between two updates say together. NaN is a figure that none of them has.
+type Sample struct {
+	// End is when the last of them ended; the zero time means that there is no sample.
+	End time.Time
+	// CPU, InFlight and Custom are means.
+	CPU, InFlight, Custom float64
+	// Requests is how many ended, Failed which part of them failed.
+	Requests, Failed float64
+	// Published is the mean weight that clients were told during the sample, 0 if they did not know the endpoint.
+	Published float64
 }
 
 // Publication is what clients were told at a time.
@@ -100,8 +116,6 @@ const (
 	SkipLowTraffic SkipReason = "LowTraffic"
 	// SkipNothingNew means that no report has come since the last update.
 	SkipNothingNew SkipReason = "NothingNew"
-	// SkipClock means that Now is before the last update, more than a report's validity.
-	SkipClock SkipReason = "ClockWentBack"
 )
 
 // Result is what an update found. Ratios are NaN where there is nothing to say, which is the case whenever fewer than two

@@ -2,8 +2,209 @@
 
 package balance
 
-// Update returns the state after in, and what was found.
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// point is what an update works out of an endpoint.
+type point struct {
+	// fresh says that a report came since the last update, reporting that the last one can still be used.
+	fresh, reporting bool
+	// figure is the load as reported, load the same kept from being out of all proportion.
+	figure, load float64
+	// guard is how many times as many requests in flight as usual there are, excess how many more of the requests fail.
+	guard, excess float64
+	// expected is the load that the weights of the State would have caused.
+	expected float64
+	// reach is how far the weights of the State are from those that caused the load, beyond what can be extrapolated.
+	reach float64
+	// err is the error, step the change of the weight as a logarithm.
+	err, step float64
+}
+
+// update is one call of Update.
+type update struct {
+	Config
+	now, oldest, latest time.Time
+	state               State
+	list                []EndpointState
+	points              []point
+	told                toldWeights
+	scratch             []float64
+	result              Result
+}
+
+// Update returns the state after in, and what was found. The Config must be valid.
+//
+// Weights are within MinWeight and MaxWeight, or GuardedMinWeight and MaxWeight for an endpoint that is or was guarded: one that
+// was comes back in steps. The exception is a fleet in which so many endpoints are at a limit that no weights within them
+// have a mean of 1; the mean is kept then, up to the limits of all.
 func Update(c Config, s State, in Input) (State, Result) {
-	_, _ = c, in
-	return s, Result{}
+	s = s.rewound(in.Now)
+	u := &update{Config: c, now: in.Now, oldest: in.Now.Add(-c.StaleAfter), latest: in.Now.Add(clockSkew), state: s}
+	u.list = members(c, s.Endpoints, in.Endpoints)
+	u.points = make([]point, len(u.list))
+	u.scratch = make([]float64, 0, len(u.list))
+	before := slices.Clone(u.list)
+	u.told = newToldWeights(s.Published, u.list)
+	u.collect(in.Reports)
+	u.measure()
+	if u.result.Skipped = u.skip(); u.result.Skipped == SkipNone {
+		u.judge()
+		u.compare()
+		u.watch()
+		u.move()
+		u.state.Updated = u.now
+	} else {
+		for i := range before { // The reports will be used when there are enough.
+			before[i].Silent = !u.points[i].reporting
+		}
+		u.list = before
+	}
+	u.state.Endpoints = u.list
+	u.state.Published = forget(s.Published, u.oldest.Add(-c.StaleAfter))
+	u.conclude()
+	return u.state, u.result
+}
+
+// rewound returns a state in which nothing is later than now, for when the clock was set back.
+func (s State) rewound(now time.Time) State {
+	latest := now.Add(clockSkew)
+	if s.Updated.After(latest) {
+		s.Updated = now
+	}
+	later := func(e EndpointState) bool { return e.Seen.After(latest) }
+	if slices.ContainsFunc(s.Endpoints, later) {
+		s.Endpoints = slices.Clone(s.Endpoints)
+		for i := range s.Endpoints {
+			if e := &s.Endpoints[i]; later(*e) {
+				e.Seen, e.Last = now, Sample{}
+			}
+		}
+	}
+	if n := len(s.Published); n > 0 && s.Published[n-1].At.After(latest) {
+		s.Published = []Publication{{now, s.Published[n-1].IDs, s.Published[n-1].Weights}}
+	}
+	return s
+}
+
+// skip says why the update cannot happen.
+func (u *update) skip() SkipReason {
+	r := &u.result
+	fresh := false
+	for i := range u.points {
+		fresh = fresh || u.points[i].reporting && u.points[i].fresh
+	}
+	needed := min(max(int(math.Ceil(u.MinReporting*float64(r.Ready))), 2), r.Ready)
+	switch {
+	case r.Ready == 0:
+		return SkipNoEndpoints
+	case r.Reporting < needed:
+		return SkipFewReports
+	case !(r.Mean >= u.MinLoad):
+		return SkipLowTraffic
+	case !fresh:
+		return SkipNothingNew
+	}
+	return SkipNone
+}
+
+// compare finds the errors.
+func (u *update) compare() {
+	sum := 0.0
+	for i := range u.points {
+		if u.points[i].reporting {
+			sum += u.points[i].expected
+		}
+	}
+	mean := sum / float64(u.result.Reporting)
+	for i := range u.points {
+		p := &u.points[i]
+		switch {
+		case !p.reporting:
+		case u.Additive:
+			p.err = mean - p.expected
+		default:
+			p.err = math.Log(mean / max(p.expected, mean/mostLoad))
+		}
+	}
+}
+
+// gate lets errors through that are larger than what chance makes of one measurement, smoothly, so that there is no error at
+// which a weight starts to move with a jerk.
+func (u *update) gate(err float64) float64 {
+	if math.Abs(err) <= u.DeadBand {
+		return 0
+	}
+	if u.Additive {
+		return 1
+	}
+	width := gateWidth * min(max(u.state.Noise, u.MinNoise/gateWidth), u.MaxNoise/gateWidth)
+	x := err / width
+	return x * x / (1 + x*x)
+}
+
+// gateWidth is how many standard deviations of a measurement pass by one half.
+const gateWidth = 1.5
+
+// control returns what is done about the error of an endpoint, as a logarithm, and keeps its integral.
+func (u *update) control(e *EndpointState, p *point) float64 {
+	kp, last := u.Kp, e.LastError
+	if math.Abs(p.err) > u.FarError {
+		kp = u.KpFar
+	}
+	step := kp * p.err * u.gate(p.err)
+	if u.Ki > 0 {
+		e.Integral = bounded(leak*e.Integral+p.err, maxIntegral/u.Ki)
+		step += u.Ki * e.Integral
+	}
+	step += u.Kd * (p.err - last)
+	if u.Additive {
+		step = math.Log(max(e.Weight+step, e.Weight/maxWeight) / e.Weight)
+	}
+	// Beyond the reach of what was tried, nothing is known: the weight waits until clients have been told.
+	if p.reach > 0 && step > 0 || p.reach < 0 && step < 0 && !e.Guarded {
+		step = 0
+	}
+	return bounded(step, u.MaxStep)
+}
+
+const (
+	// leak is the part of an integral that is left after an update.
+	leak = 0.9
+	// maxIntegral is the most that the integral adds to a step.
+	maxIntegral = 0.1
+)
+
+// move changes the weights of the endpoints with a new report. The sum of those that report stays, so that the part of the
+// traffic of the silent ones does.
+func (u *update) move() {
+	reporting, sum := make([]limited, 0, u.result.Reporting), 0.0
+	for i := range u.list {
+		e, p := &u.list[i], &u.points[i]
+		e.Silent = !p.reporting
+		if !p.reporting {
+			continue
+		}
+		sum += e.Weight
+		low := u.MinWeight
+		if e.Guarded {
+			low = u.GuardedMinWeight
+		}
+		if p.fresh {
+			p.step = u.control(e, p)
+			e.LastError = p.err
+			e.Cold = e.Cold && p.err > u.FarError
+		}
+		low = max(min(low, e.Weight), u.GuardedMinWeight) // One that was guarded comes back in steps.
+		reporting = append(reporting, limited{index: i, weight: e.Weight * math.Exp(p.step), low: low, high: u.MaxWeight})
+	}
+	spread(reporting, sum)
+	for _, l := range reporting {
+		e := &u.list[l.index]
+		e.Weight = l.weight
+		e.Clamped = l.weight >= l.high && u.points[l.index].err > 0 || l.weight <= l.low && u.points[l.index].err < 0
+	}
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package balance
+
+import "math"
+
+const (
+	// madToDeviation makes a standard deviation of a median absolute deviation.
+	madToDeviation = 1.4826
+	// noiseMemory is the part of the estimate that an update keeps.
+	noiseMemory = 0.7
+	// fewChanges is how many endpoints it takes to estimate anything.
+	fewChanges = 4
+)
+
+// estimateNoise finds how much one measurement differs from the next by chance: what the load for a weight of 1 changes by from
+// one update to the next. The median leaves out the few for which something really changed.
+func (u *update) estimateNoise() {
+	mean := u.result.average(u.points)
+	changes := make([]float64, 0, len(u.points))
+	for i := range u.points {
+		p, e := &u.points[i], &u.list[i]
+		if !p.reporting || !p.fresh || !(p.load > 0) {
+			continue
+		}
+		cost := p.load / e.Last.Published / mean
+		if e.Cost > 0 && !e.Guarded {
+			changes = append(changes, math.Log(cost/e.Cost))
+		}
+		e.Cost = cost
+	}
+	if len(changes) < fewChanges {
+		return
+	}
+	center := median(changes)
+	for i := range changes {
+		changes[i] = math.Abs(changes[i] - center)
+	}
+	now := median(changes) * madToDeviation / math.Sqrt2
+	if u.state.Noise > 0 {
+		now = noiseMemory*u.state.Noise + (1-noiseMemory)*now
+	}
+	u.state.Noise = min(now, 1)
+}
+
+// requestNoise is k of the noise floor: the variance of the work that n requests are, in units of n times the square of one's
+// work. It is 1 for requests that are alike and arrive independently of each other.
+const requestNoise = 1
+
+// noiseFloor returns the MaxOverAverage that chance alone gives: from how many requests there were, or where that is not
+// reported from how much measurements differ.
+func (u *update) noiseFloor() float64 {
+	requests, n := 0.0, 0
+	for i := range u.points {
+		if r := u.list[i].Last.Requests; u.points[i].reporting && r > 0 {
+			requests += r
+			n++
+		}
+	}
+	deviation := u.state.Noise
+	if n > 0 {
+		deviation = math.Sqrt(requestNoise * float64(n) / requests)
+	}
+	return 1 + expectedMaximum(u.result.Reporting)*deviation
+}
+
+// conclude counts.
+func (u *update) conclude() {
+	r := &u.result
+	for i := range u.list {
+		e := &u.list[i]
+		if !e.Ready {
+			continue
+		}
+		count(&r.Cold, e.Cold)
+		count(&r.Clamped, e.Clamped)
+		count(&r.Guarded, e.Guarded)
+		count(&r.Silent, e.Silent)
+	}
+	r.NoiseFloor = math.NaN()
+	if r.Reporting > 1 {
+		r.NoiseFloor = u.noiseFloor()
+	}
+	r.Ignored, r.Response = u.state.Evidence.Ignored, u.state.Evidence.response()
+	r.Moved = u.state.moved()
+}
+
+func count(n *int, fact bool) {
+	if fact {
+		*n++
+	}
+}
