@@ -81,7 +81,7 @@ func ProfileNames() []string {
 func Profile(name string) (Config, bool) {
 	c := Config{
 		Metric: MetricCPU,
-		Kp:     0.35, KpFar: 0.6, FarError: 0.15,
+		Kp:     0.35, KpFar: 0.6, FarError: 0.1,
 		MinNoise: 0.005, MaxNoise: 0.05,
 		MaxStep:   math.Log(1.5),
 		MinWeight: 0.1, MaxWeight: 8, GuardedMinWeight: 0.01,

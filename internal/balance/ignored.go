@@ -2,7 +2,10 @@
 
 package balance
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // Evidence is how load followed published weights lately: endpoints are watched from when their error is large until their
 // published weight has moved enough to see whether their load did too.
@@ -15,14 +18,20 @@ type Evidence struct {
 }
 
 // Probe is an endpoint's question: what its load relative to the mean, and its published weight, were when it was asked, as
-// logarithms.
+// logarithms, and what its own weight was.
 //
 // That a weight moved and the load did not follow says nothing in itself: weights follow what happens to endpoints, and if one
 // becomes slower, its load is the same again after its weight was lowered. So the question is asked only where the error
 // was there first, and is large: if clients listen it becomes smaller by as much as the weight moves.
 type Probe struct {
-	Open         bool
-	Load, Weight float64
+	Open              bool
+	Load, Weight, Own float64
+}
+
+// answered says whether a published weight has moved enough for an answer: half of what was wrong is put right, or would be, or as
+// much as can be told from chance in any case.
+func (q Probe) answered(moved float64) bool {
+	return moved*q.Load < 0 && math.Abs(moved) >= min(math.Abs(q.Load)/2, enoughMoved)
 }
 
 const (
@@ -34,6 +43,13 @@ const (
 	ignoring, following = 0.4, 0.6
 	// leastQuestion is the error from which a question is asked, which must also be many deviations of a measurement.
 	leastQuestion, clearly = 0.1, 5
+	// enoughMoved is the change of a weight, as a logarithm, after which there is an answer to any question.
+	enoughMoved = 0.3
+	// unmoved is the response below which an endpoint that was given more is doubted, for doubtTime at first, which doubles with
+	// every further time up to maxDoubts.
+	unmoved   = 0.25
+	doubtTime = 5 * time.Minute
+	maxDoubts = 5
 	// saturated is the CPU from which load cannot follow: with twice the traffic it is the same.
 	saturated = 0.9
 )
@@ -56,23 +72,22 @@ func (u *update) watch() {
 		if !p.fresh || !p.reporting || !(p.load > 0) {
 			continue
 		}
-		load, weight := math.Log(p.load/mean), math.Log(e.Last.Published)
 		if e.Guarded || e.Cold || e.Last.CPU > saturated {
 			e.Probe = Probe{}
 			continue
 		}
-		if e.Probe.Open {
-			// Half of what was wrong is put right, or would be.
-			if moved := weight - e.Probe.Weight; moved*e.Probe.Load < 0 && math.Abs(moved) >= math.Abs(e.Probe.Load)/2 {
-				v.Sum += bounded((load-e.Probe.Load)/moved, 2)
-				v.Count++
-				e.Probe = Probe{}
-			} else if load*e.Probe.Load <= 0 {
-				e.Probe = Probe{} // It came right by itself.
-			}
+		load, weight := math.Log(p.load/mean), math.Log(e.Last.Published)
+		if moved := weight - e.Probe.Weight; e.Probe.Open && e.Probe.answered(moved) {
+			response := (load - e.Probe.Load) / moved
+			v.Sum += bounded(response, 2)
+			v.Count++
+			u.doubt(e, response)
+			e.Probe = Probe{}
+		} else if load*e.Probe.Load <= 0 {
+			e.Probe = Probe{} // It came right by itself.
 		}
 		if !e.Probe.Open && math.Abs(load) >= least {
-			e.Probe = Probe{Open: true, Load: load, Weight: weight}
+			e.Probe = Probe{Open: true, Load: load, Weight: weight, Own: e.Weight}
 		}
 	}
 	if v.Count >= enoughEvidence {
@@ -84,4 +99,18 @@ func (u *update) watch() {
 		}
 	}
 	u.state.Evidence = v
+}
+
+// doubt remembers that an endpoint which asked for more got more and did not report it: it lies, or the weight does not reach it.
+// Either way a larger one would do harm, and no good.
+func (u *update) doubt(e *EndpointState, response float64) {
+	switch {
+	case e.Probe.Load > 0:
+	case response >= unmoved:
+		e.Doubts = 0
+	default:
+		e.Doubts = min(e.Doubts+1, maxDoubts)
+		e.DoubtedUntil = u.now.Add(doubtTime << (e.Doubts - 1))
+		e.Trusted = e.Probe.Own
+	}
 }

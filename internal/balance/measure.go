@@ -36,7 +36,9 @@ func (u *update) measure() {
 }
 
 // recent says whether a sample can be used.
-func (u *update) recent(s *Sample) bool { return !s.End.IsZero() && s.End.After(u.oldest) && !s.End.After(u.latest) }
+func (u *update) recent(s *Sample) bool {
+	return !s.End.IsZero() && s.End.After(u.oldest) && !s.End.After(u.latest)
+}
 
 // figure returns the load by a metric; NaN if the sample does not have it.
 func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {

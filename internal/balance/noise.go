@@ -76,6 +76,7 @@ func (u *update) conclude() {
 		count(&r.Clamped, e.Clamped)
 		count(&r.Guarded, e.Guarded)
 		count(&r.Silent, e.Silent)
+		count(&r.Doubted, u.now.Before(e.DoubtedUntil))
 	}
 	r.NoiseFloor = math.NaN()
 	if r.Reporting > 1 {

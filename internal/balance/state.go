@@ -70,6 +70,11 @@ type EndpointState struct {
 	Last Sample
 	// Probe asks whether load follows the published weight.
 	Probe Probe
+	// Doubts is how many times in a row the endpoint had more weight and reported no more load. Until DoubtedUntil it does not get
+	// more than Trusted, the weight that it had before.
+	Doubts       int
+	DoubtedUntil time.Time
+	Trusted      float64
 	// Ready endpoints get traffic.
 	Ready bool
 	// Cold endpoints joined others, and have not yet found their place.
@@ -133,7 +138,7 @@ type Result struct {
 	// shadow mode it says what would be gained.
 	PredictedMaxOverAverage float64
 	// Ready endpoints get traffic, Reporting ones had a usable report. The others are numbers of endpoints that are so.
-	Ready, Reporting, Cold, Clamped, Guarded, Silent int
+	Ready, Reporting, Cold, Clamped, Guarded, Silent, Doubted int
 	// Ignored says that load does not follow published weights.
 	Ignored bool
 	// Response is which part of a published change of weights load followed lately, NaN if there was none to judge from.

@@ -75,12 +75,14 @@ func (s State) rewound(now time.Time) State {
 	if s.Updated.After(latest) {
 		s.Updated = now
 	}
-	later := func(e EndpointState) bool { return e.Seen.After(latest) }
+	later := func(e EndpointState) bool {
+		return e.Seen.After(latest) || e.DoubtedUntil.After(latest.Add(doubtTime<<maxDoubts))
+	}
 	if slices.ContainsFunc(s.Endpoints, later) {
 		s.Endpoints = slices.Clone(s.Endpoints)
 		for i := range s.Endpoints {
 			if e := &s.Endpoints[i]; later(*e) {
-				e.Seen, e.Last = now, Sample{}
+				e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
 			}
 		}
 	}
@@ -146,8 +148,8 @@ func (u *update) gate(err float64) float64 {
 	return x * x / (1 + x*x)
 }
 
-// gateWidth is how many standard deviations of a measurement pass by one half.
-const gateWidth = 1.5
+// gateWidth is how many standard deviations of a measurement an error has of which one half passes.
+const gateWidth = 1.0
 
 // control returns what is done about the error of an endpoint, as a logarithm, and keeps its integral.
 func (u *update) control(e *EndpointState, p *point) float64 {
@@ -167,6 +169,9 @@ func (u *update) control(e *EndpointState, p *point) float64 {
 	// Beyond the reach of what was tried, nothing is known: the weight waits until clients have been told.
 	if p.reach > 0 && step > 0 || p.reach < 0 && step < 0 && !e.Guarded {
 		step = 0
+	}
+	if u.now.Before(e.DoubtedUntil) {
+		step = min(step, math.Log(e.Trusted/e.Weight))
 	}
 	return bounded(step, u.MaxStep)
 }

@@ -103,3 +103,20 @@ func Change(from, to []Weight) float64 {
 	}
 	return change
 }
+
+// Settled returns weights to publish where every change costs, as on a ring, on which it moves keys: those that differ from what
+// was told by more than a part of it, and for the others what was told. Without it a common factor that keeps the mean at 1
+// would change all a little whenever one changes. The result is sorted by ID; its mean is 1 up to that part.
+func Settled(told, weights []Weight, part float64) []Weight {
+	told, wanted := normalised(told), normalised(weights)
+	j := 0
+	for i, w := range wanted {
+		for j < len(told) && told[j].ID < w.ID {
+			j++
+		}
+		if j < len(told) && told[j].ID == w.ID && math.Abs(w.Weight/told[j].Weight-1) <= part {
+			wanted[i].Weight = told[j].Weight
+		}
+	}
+	return wanted
+}

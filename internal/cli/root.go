@@ -92,6 +92,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newReleaseCommand(streams),
 		newCatalogCommand(streams),
 		newMigrationCommand(streams),
+		newWeightsCommand(streams),
 		newVersionCommand(streams),
 	)
 	return root
