@@ -48,7 +48,7 @@ const (
 	// unmoved is the response below which an endpoint that was given more is doubted, for doubtTime at first, which doubles with
 	// every further time up to maxDoubts.
 	unmoved   = 0.25
-	doubtTime = 5 * time.Minute
+	doubtTime = 10 * time.Minute
 	maxDoubts = 5
 	// saturated is the CPU from which load cannot follow: with twice the traffic it is the same.
 	saturated = 0.9
@@ -66,13 +66,15 @@ func (u *update) watch() {
 	mean := u.result.average(u.points)
 	v := u.state.Evidence
 	v.Sum, v.Count = v.Sum*evidenceMemory, v.Count*evidenceMemory
-	least := max(leastQuestion, clearly*u.state.Noise)
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
 		if !p.fresh || !p.reporting || !(p.load > 0) {
 			continue
 		}
 		if e.Guarded || e.Cold || e.Last.CPU > saturated {
+			if e.Guarded && e.Probe.Open {
+				u.doubt(e, 0) // It asked for more, and now it fails.
+			}
 			e.Probe = Probe{}
 			continue
 		}
@@ -86,7 +88,7 @@ func (u *update) watch() {
 		} else if load*e.Probe.Load <= 0 {
 			e.Probe = Probe{} // It came right by itself.
 		}
-		if !e.Probe.Open && math.Abs(load) >= least {
+		if !e.Probe.Open && math.Abs(load) >= max(leastQuestion, clearly*u.chance(e)) {
 			e.Probe = Probe{Open: true, Load: load, Weight: weight, Own: e.Weight}
 		}
 	}
@@ -99,6 +101,14 @@ func (u *update) watch() {
 		}
 	}
 	u.state.Evidence = v
+}
+
+// chance returns the standard deviation of an endpoint's load by chance: what is seen of all, or what so few requests have.
+func (u *update) chance(e *EndpointState) float64 {
+	if e.Last.Requests > 0 {
+		return max(u.state.Noise, math.Sqrt(requestNoise/e.Last.Requests))
+	}
+	return u.state.Noise
 }
 
 // doubt remembers that an endpoint which asked for more got more and did not report it: it lies, or the weight does not reach it.

@@ -113,15 +113,13 @@ func (u *update) skip() SkipReason {
 	return SkipNone
 }
 
-// compare finds the errors.
+// compare finds the errors. Endpoints that no weight can bring to the mean, because they are guarded or at a limit, are not part
+// of it: they would shift it for all others, whose errors would then all be large enough to pass the noise gate.
 func (u *update) compare() {
-	sum := 0.0
-	for i := range u.points {
-		if u.points[i].reporting {
-			sum += u.points[i].expected
-		}
+	mean := u.mean(func(i int) bool { return !u.list[i].Guarded && !u.list[i].Clamped })
+	if math.IsNaN(mean) {
+		mean = u.mean(func(int) bool { return true })
 	}
-	mean := sum / float64(u.result.Reporting)
 	for i := range u.points {
 		p := &u.points[i]
 		switch {
@@ -132,6 +130,18 @@ func (u *update) compare() {
 			p.err = math.Log(mean / max(p.expected, mean/mostLoad))
 		}
 	}
+}
+
+// mean returns the mean of what the weights of the State would cause at some of the reporting endpoints, NaN if there are none.
+func (u *update) mean(of func(i int) bool) float64 {
+	sum, n := 0.0, 0
+	for i := range u.points {
+		if u.points[i].reporting && of(i) {
+			sum += u.points[i].expected
+			n++
+		}
+	}
+	return sum / float64(n)
 }
 
 // gate lets errors through that are larger than what chance makes of one measurement, smoothly, so that there is no error at

@@ -104,6 +104,9 @@ func Change(from, to []Weight) float64 {
 	return change
 }
 
+// PublishFrom is the change of a weight, as a part of it, from which clients should be told.
+const PublishFrom = 0.01
+
 // Settled returns weights to publish where every change costs, as on a ring, on which it moves keys: those that differ from what
 // was told by more than a part of it, and for the others what was told. Without it a common factor that keeps the mean at 1
 // would change all a little whenever one changes. The result is sorted by ID; its mean is 1 up to that part.

@@ -15,8 +15,8 @@ type keyRing struct {
 }
 
 const (
-	// ringPoints is how many points a backend of the weight 1 has: few, so that the ring is uneven by itself.
-	ringPoints = 40
+	// ringPoints is how many points a backend of the weight 1 has, which leaves the ring a little uneven by itself.
+	ringPoints = 160
 	// ringFactor is the weight of a backend with the factor 1, so that factors have three decimals.
 	ringFactor = 1000
 )

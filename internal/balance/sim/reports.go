@@ -46,7 +46,7 @@ func (m *mailbox) send(w *world) {
 func (g gauge) reported(id string, now float64) balance.Report {
 	return balance.Report{
 		Endpoint: id, Start: instant(g.since), End: instant(now),
-		CPU: g.busy / g.seconds, InFlight: g.inFlight / g.seconds, Custom: g.busy / g.seconds, Requests: g.requests, Errors: g.failed,
+		CPU: g.busy / g.seconds, InFlight: g.inFlight / g.seconds, Custom: g.busy / g.seconds, Requests: g.requests, Errors: g.noticed,
 	}
 }
 

@@ -22,6 +22,8 @@ type Frame struct {
 	MaxOverAverage, P95OverAverage, P5OverAverage float64
 	// Requests and Failed count requests.
 	Requests, Failed float64
+	// Moved is the part of the traffic, or of the keys of a ring, that changed its server.
+	Moved float64
 	// Controller is what the last update found, Weights the smallest, median and largest weight that clients have.
 	Controller Verdict
 	Weights    Spread
@@ -58,6 +60,9 @@ type Run struct {
 	ring   *keyRing
 	mail   mailbox
 	told   []balance.Weight
+	// moved is what moved since the last frame, liars the weights that the first server was given.
+	moved float64
+	liars []float64
 }
 
 // Simulate runs a scenario, which must be valid.
@@ -125,23 +130,28 @@ func (r *Run) control() error {
 		percent = 0
 	}
 	wanted := balance.Blend(balance.Equal(own), own, percent)
-	if w.Ring {
-		wanted = balance.Settled(r.told, wanted, w.Config.DeadBand)
+	if w.ideal {
+		for i, x := range w.ideals() {
+			wanted[i].Weight = x
+		}
 	}
-	if balance.Change(r.told, wanted) <= publishFrom {
+	if w.Ring {
+		wanted = balance.Settled(r.told, wanted, balance.PublishFrom)
+	}
+	if balance.Change(r.told, wanted) <= balance.PublishFrom {
 		return nil
 	}
 	return r.tell(wanted)
 }
-
-// publishFrom is the change of a weight from which clients are told.
-const publishFrom = 0.01
 
 // tell publishes weights.
 func (r *Run) tell(weights []balance.Weight) error {
 	w := r.world
 	first := r.told == nil
 	r.told = weights
+	if w.blind {
+		r.state.Published = nil // The only one is taken to have been there from ever on.
+	}
 	r.state = r.state.Publish(instant(w.now), weights)
 	shares := make(map[string]float64, len(weights))
 	if w.Ring {
@@ -150,7 +160,7 @@ func (r *Run) tell(weights []balance.Weight) error {
 		if shares, moved, err = r.ring.shares(weights); err != nil {
 			return err
 		}
-		r.Moved += moved
+		r.moved += moved
 	} else {
 		for _, x := range weights {
 			shares[x.ID] = x.Weight / float64(len(weights))
@@ -160,7 +170,7 @@ func (r *Run) tell(weights []balance.Weight) error {
 		before := s.share
 		s.share = (1-w.Ignoring)*shares[s.id] + w.Ignoring/float64(len(w.servers))
 		if !first && !w.Ring {
-			r.Moved += max(s.share-before, 0)
+			r.moved += max(s.share-before, 0)
 		}
 	}
 	if !first {
@@ -227,7 +237,10 @@ func (r *Run) frame() {
 		r.result.Cold, r.result.Guarded, r.result.Clamped, r.result.Silent, r.result.Doubted, r.result.Ignored,
 	}
 	f.Weights = spreadOf(r.told)
+	r.liars = append(r.liars, r.told[0].Weight)
+	f.Moved, r.moved = r.moved, 0
 	r.Frames = append(r.Frames, f)
 	r.Requests += f.Requests
 	r.Failed += f.Failed
+	r.Moved += f.Moved
 }

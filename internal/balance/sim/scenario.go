@@ -42,6 +42,11 @@ type Scenario struct {
 	Ring bool
 	// Events happen at their time.
 	Events []Event
+
+	// blind keeps from the controller which weights caused a report, for tests of what that is good for.
+	blind bool
+	// ideal publishes the weights with which all servers would be equally busy.
+	ideal bool
 }
 
 // Kind is what an Event does.

@@ -76,7 +76,6 @@ func ringScenario(s *Scenario) {
 	config, _ := balance.Profile(balance.ProfileRing)
 	s.Config, s.Ring, s.Load = config, true, 0.4
 	s.ReportInterval, s.Duration = 10*time.Second, 2*time.Hour
-	s.Speeds = []float64{1}
 }
 
 // literal makes the controller of a scenario the literal PID.

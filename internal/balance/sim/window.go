@@ -50,11 +50,14 @@ func spreadOf(weights []balance.Weight) Spread {
 
 // Window returns how even the servers were in a time of whole frames that ends at an instant. Servers that were not there all
 // the time, or were replaced, do not count.
-func (r *Run) Window(end, length time.Duration) Balance {
+func (r *Run) Window(end, length time.Duration) Balance { return balanceOf(r.means(end, length)) }
+
+// means returns the mean utilisation of each server in a window, NaN for those that were not there all the time.
+func (r *Run) means(end, length time.Duration) []float64 {
 	last := int(end / FrameTime)
 	first := last - int(length/FrameTime)
 	if first < 0 || last > len(r.busy) || first == last {
-		return Balance{}
+		return nil
 	}
 	mean := make([]float64, len(r.busy[last-1]))
 	for i := range mean {
@@ -66,7 +69,7 @@ func (r *Run) Window(end, length time.Duration) Balance {
 			mean[i] += x / float64(last-first)
 		}
 	}
-	return balanceOf(mean)
+	return mean
 }
 
 // Worst returns the largest MaxOverAverage of all windows of a length that lie within a time: one begins with every frame.
@@ -90,11 +93,25 @@ func (r *Run) Lost(from, to time.Duration) float64 {
 	return failed / max(all, 1)
 }
 
+// MostMoved returns the largest part of the traffic, or of the keys of a ring, that moved in any stretch of a length within a
+// time.
+func (r *Run) MostMoved(from, to, length time.Duration) float64 {
+	most := 0.0
+	for end := from + length; end <= to; end += FrameTime {
+		moved := 0.0
+		for _, f := range r.Frames[int((end-length)/FrameTime):int(end/FrameTime)] {
+			moved += f.Moved
+		}
+		most = max(most, moved)
+	}
+	return most
+}
+
 // WorstAgainstIdeal returns the largest factor between a weight of the controller and the one with which all servers would be
 // equally busy.
 func (r *Run) WorstAgainstIdeal() float64 {
 	worst := 1.0
-	own, ideal := r.state.Weights(), r.world.ideal()
+	own, ideal := r.state.Weights(), r.world.ideals()
 	for i, w := range own {
 		ratio := w.Weight / ideal[i]
 		worst = max(worst, ratio, 1/ratio)

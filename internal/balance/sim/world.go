@@ -51,7 +51,9 @@ type server struct {
 
 // gauge adds up what a server does.
 type gauge struct {
-	since, seconds, busy, inFlight, requests, failed, told float64
+	since, seconds, busy, inFlight, requests, failed float64
+	// noticed is how many failures the server knows of: that a client waits no longer it does not.
+	noticed float64
 }
 
 func (g *gauge) add(second gauge) {
@@ -60,7 +62,7 @@ func (g *gauge) add(second gauge) {
 	g.inFlight += second.inFlight
 	g.requests += second.requests
 	g.failed += second.failed
-	g.told += second.told
+	g.noticed += second.noticed
 }
 
 // world is all servers and the clients.
@@ -113,8 +115,8 @@ func (w *world) cost(s *server) float64 {
 	return 1 + (warmUp-1)*math.Exp(-(w.now-s.start)/warmTime)
 }
 
-// ideal returns the weights with which all servers would be equally busy, in the order of the servers.
-func (w *world) ideal() []float64 {
+// ideals returns the weights with which all servers would be equally busy, in the order of the servers.
+func (w *world) ideals() []float64 {
 	weights, sum := make([]float64, len(w.servers)), 0.0
 	for i, s := range w.servers {
 		weights[i] = w.capacity(s) / w.cost(s)
@@ -182,9 +184,10 @@ func (w *world) arrivals(s *server, part float64) int {
 
 // serve lets a server work for a second.
 func (w *world) serve(s *server, n float64) gauge {
-	did := gauge{requests: n, told: s.share}
+	did := gauge{requests: n}
 	if s.hole {
-		did.failed, did.busy, did.inFlight = n, 0.02*n*w.work/w.capacity(s), n*0.001
+		did.failed, did.noticed = n, n
+		did.busy, did.inFlight = 0.02*n*w.work/w.capacity(s), n*0.001
 		return did
 	}
 	each := w.work * w.cost(s)
@@ -197,6 +200,7 @@ func (w *world) serve(s *server, n float64) gauge {
 	s.backlog -= done
 	if most := wait * capacity; s.backlog > most {
 		did.failed = min((s.backlog-most)/each, n)
+		did.noticed = did.failed
 		s.backlog = most
 	}
 	did.busy = done / w.capacity(s)
@@ -204,6 +208,7 @@ func (w *world) serve(s *server, n float64) gauge {
 	if s.stalled {
 		did.inFlight = s.backlog/each + n*wait*min(did.failed/max(n, 1), 1) // Those that will fail wait until then.
 		did.busy *= 0.3
+		did.noticed = 0
 	}
 	return did
 }
