@@ -14,7 +14,7 @@ import (
 const clockSkew = time.Second
 
 // compareReports is an order in which no two reports that differ are equal, so that sums come out the same to the last bit.
-func compareReports(a, b Report) int {
+func compareReports(a, b *Report) int {
 	if a.Endpoint != b.Endpoint {
 		return strings.Compare(a.Endpoint, b.Endpoint)
 	}
@@ -25,12 +25,23 @@ func compareReports(a, b Report) int {
 		cmp.Compare(a.Custom, b.Custom), cmp.Compare(a.Requests, b.Requests), cmp.Compare(a.Errors, b.Errors))
 }
 
-func sortedReports(list []Report) []Report {
-	if !slices.IsSortedFunc(list, compareReports) {
-		list = slices.Clone(list)
-		slices.SortFunc(list, compareReports)
+// usableReports returns pointers to the reports that can still be used, sorted. Those of a caller who keeps many old ones are left
+// out first, because sorting is what takes the time.
+func (u *update) usableReports(list []Report) []*Report {
+	usable := make([]*Report, 0, len(list))
+	inOrder := true
+	for i := range list {
+		r := &list[i]
+		if r.End.After(u.latest) || !r.End.After(u.oldest) {
+			continue
+		}
+		inOrder = inOrder && (len(usable) == 0 || compareReports(usable[len(usable)-1], r) <= 0)
+		usable = append(usable, r)
 	}
-	return list
+	if !inOrder {
+		slices.SortFunc(usable, compareReports)
+	}
+	return usable
 }
 
 // gathering adds up the usable reports of an endpoint.
@@ -42,8 +53,8 @@ type gathering struct {
 }
 
 // collect gives every endpoint with new usable reports their sample, and marks it in fresh.
-func (u *update) collect(list []Report) {
-	list = sortedReports(list)
+func (u *update) collect(reports []Report) {
+	list := u.usableReports(reports)
 	j := 0
 	for i := range u.list {
 		e := &u.list[i]
@@ -52,7 +63,8 @@ func (u *update) collect(list []Report) {
 		}
 		var g gathering
 		for ; j < len(list) && list[j].Endpoint == e.ID; j++ {
-			if r := &list[j]; r.End.After(e.Seen) && !r.End.After(u.latest) && r.End.After(u.oldest) && !(g.reports > 0 && r.End.Equal(g.end)) {
+			// Of reports that end at the same time one is a replay.
+			if r := list[j]; r.End.After(e.Seen) && !(g.reports > 0 && r.End.Equal(g.end)) {
 				g.add(r)
 			}
 		}

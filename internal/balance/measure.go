@@ -153,7 +153,8 @@ func (u *update) disbelieve() {
 	}
 }
 
-// proportion bounds the loads, and finds the figures of the result that are of loads alone.
+// proportion bounds the loads, and finds the figures of the result that are of loads alone. Reports are of different times, and
+// traffic grows and shrinks; each is taken to what it would be now, so that they can be compared.
 func (u *update) proportion() {
 	figures := u.values(func(i int) float64 {
 		if !u.points[i].reporting {
@@ -167,7 +168,7 @@ func (u *update) proportion() {
 	sum := 0.0
 	for i := range u.points {
 		if p := &u.points[i]; p.reporting {
-			p.load = min(p.figure, most)
+			p.load = min(p.figure*math.Exp(u.state.Trend*u.now.Sub(u.list[i].Last.End).Seconds()), most)
 			sum += p.load
 		}
 	}

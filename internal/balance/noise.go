@@ -14,20 +14,21 @@ const (
 )
 
 // estimateNoise finds how much one measurement differs from the next by chance: what the load for a weight of 1 changes by from
-// one update to the next. The median leaves out the few for which something really changed.
+// one to the next. The median leaves out the few for which something really changed, and is the change of all traffic.
 func (u *update) estimateNoise() {
-	mean := u.result.average(u.points)
-	changes := make([]float64, 0, len(u.points))
+	changes, rates := make([]float64, 0, len(u.points)), make([]float64, 0, len(u.points))
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
-		if !p.reporting || !p.fresh || !(p.load > 0) {
+		if !p.reporting || !p.fresh || !(p.figure > 0) {
 			continue
 		}
-		cost := p.load / e.Last.Published / mean
+		cost := p.figure / e.Last.Published
 		if e.Cost > 0 && !e.Guarded {
-			changes = append(changes, math.Log(cost/e.Cost))
+			change := math.Log(cost / e.Cost)
+			changes = append(changes, change)
+			rates = append(rates, change/max(e.Last.End.Sub(e.CostEnd).Seconds(), 1))
 		}
-		e.Cost = cost
+		e.Cost, e.CostEnd = cost, e.Last.End
 	}
 	if len(changes) < fewChanges {
 		return
@@ -41,7 +42,11 @@ func (u *update) estimateNoise() {
 		now = noiseMemory*u.state.Noise + (1-noiseMemory)*now
 	}
 	u.state.Noise = min(now, 1)
+	u.state.Trend = bounded(noiseMemory*u.state.Trend+(1-noiseMemory)*median(rates), mostTrend)
 }
+
+// mostTrend bounds what all traffic is taken to grow by in a second: it doubles in a minute.
+const mostTrend = math.Ln2 / 60
 
 // requestNoise is k of the noise floor: the variance of the work that n requests are, in units of n times the square of one's
 // work. It is 1 for requests that are alike and arrive independently of each other.

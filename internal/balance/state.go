@@ -47,6 +47,8 @@ type State struct {
 	Updated time.Time
 	// Noise is the estimate of how much one measurement of load differs from the next by chance, as a logarithm of a ratio.
 	Noise float64
+	// Trend is by how much all traffic grows, as a logarithm of a ratio in a second.
+	Trend float64
 	// Published is what clients were told lately, oldest first; the oldest is taken to have been told from ever on.
 	Published []Publication
 	// Evidence is how load followed published weights lately.
@@ -62,8 +64,9 @@ type EndpointState struct {
 	Integral float64
 	// LastError is the error at the last update that the endpoint reported for.
 	LastError float64
-	// Cost is the load for a weight of 1, in means, at that update; 0 if there was none.
-	Cost float64
+	// Cost is the load for a weight of 1 at that update, of reports that ended at CostEnd; 0 if there was none.
+	Cost    float64
+	CostEnd time.Time
 	// Seen is the end of the last report that was used; older ones are not used any more.
 	Seen time.Time
 	// Last is what the last usable reports said.

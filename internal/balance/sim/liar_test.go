@@ -47,11 +47,7 @@ func TestLiar(t *testing.T) {
 // TestIgnoredWeightsAreNoticed: within two minutes, and never where clients listen.
 func TestIgnoredWeightsAreNoticed(t *testing.T) {
 	ignored := func(s Scenario) (n int) {
-		for seed := range uint64(seeds) {
-			r, err := Simulate(s, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, r := range runs(t, s) {
 			for _, f := range r.Frames {
 				if f.Controller.Ignored {
 					n++
@@ -87,11 +83,7 @@ func TestDoubtIsRare(t *testing.T) {
 	for _, name := range []string{"three-speeds", "noisy-neighbours", "moving-neighbours", "random-picks", "late-reports", "rolling-update", "half"} {
 		s := find(t, name, nil)
 		frames, doubted := 0, 0
-		for seed := range uint64(seeds) {
-			r, err := Simulate(s, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, r := range runs(t, s) {
 			for _, f := range r.Frames {
 				frames += s.Endpoints
 				doubted += f.Controller.Doubted

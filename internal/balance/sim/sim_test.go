@@ -3,6 +3,9 @@
 package sim
 
 import (
+	"fmt"
+	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,18 +21,47 @@ const (
 // seeds is how many runs of chance a claim is about.
 const seeds = 20
 
-// worst runs a scenario with every seed and returns the largest of what is measured.
+// kept are the runs of scenarios that several tests look at.
+var kept sync.Map
+
+// runs returns the runs of a scenario with every seed.
+func runs(t *testing.T, s Scenario) []*Run {
+	t.Helper()
+	once, _ := kept.LoadOrStore(fmt.Sprintf("%+v", s), sync.OnceValues(func() (list []*Run, err error) {
+		for seed := range uint64(seeds) {
+			r, err := Simulate(s, seed)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, r)
+		}
+		return list, nil
+	}))
+	list, err := once.(func() ([]*Run, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// worst returns the largest of what is measured of the runs of a scenario.
 func worst(t *testing.T, s Scenario, measure func(*Run) float64) float64 {
 	t.Helper()
 	largest := 0.0
-	for seed := range uint64(seeds) {
-		r, err := Simulate(s, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range runs(t, s) {
 		largest = max(largest, measure(r))
 	}
 	return largest
+}
+
+// least returns the smallest.
+func least(t *testing.T, s Scenario, measure func(*Run) float64) float64 {
+	t.Helper()
+	smallest := math.Inf(1)
+	for _, r := range runs(t, s) {
+		smallest = min(smallest, measure(r))
+	}
+	return smallest
 }
 
 // find returns a scenario, changed.
@@ -124,18 +156,7 @@ func TestBadServersLoseNoMore(t *testing.T) {
 				balanced := find(t, name, func(s *Scenario) { s.Config.Metric = metric })
 				equal := balanced
 				equal.Equal = true
-				most, least := 0.0, 1.0
-				for seed := range uint64(seeds) {
-					with, err := Simulate(balanced, seed)
-					if err != nil {
-						t.Fatal(err)
-					}
-					without, err := Simulate(equal, seed)
-					if err != nil {
-						t.Fatal(err)
-					}
-					most, least = max(most, lost(with)), min(least, lost(without))
-				}
+				most, least := worst(t, balanced, lost), least(t, equal, lost)
 				t.Logf("lost %.3f %% at most, with equal weights %.3f %% at least", 100*most, 100*least)
 				if most > least/2 {
 					t.Errorf("lost %.3f %%, with equal weights %.3f %%", 100*most, 100*least)
@@ -169,11 +190,7 @@ func TestFrozenReportsMoveNothing(t *testing.T) {
 // TestQuorumFreezes: when most servers are silent, clients are told nothing new.
 func TestQuorumFreezes(t *testing.T) {
 	s := find(t, "mute-majority", nil)
-	for seed := range uint64(seeds) {
-		r, err := Simulate(s, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for seed, r := range runs(t, s) {
 		stale := settled + s.staleAfter() + s.Config.Interval
 		for _, f := range r.Frames {
 			if f.At > stale && (f.Controller.Skipped != balance.SkipFewReports || f.Moved != 0) {

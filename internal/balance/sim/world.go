@@ -112,6 +112,9 @@ func (w *world) capacity(s *server) float64 {
 
 // cost is how many times as much work a request is for a server as usual.
 func (w *world) cost(s *server) float64 {
+	if math.IsInf(s.start, -1) {
+		return 1
+	}
 	return 1 + (warmUp-1)*math.Exp(-(w.now-s.start)/warmTime)
 }
 
@@ -216,7 +219,7 @@ func (w *world) serve(s *server, n float64) gauge {
 // queued is how long a request waits for one of the cores, in times of its work, by the approximation of Sakasegawa.
 func queued(busy float64) float64 {
 	busy = min(busy, 0.98)
-	return math.Pow(busy, math.Sqrt(2*(cores+1))-1) / (cores * (1 - busy))
+	return busy * busy * busy / (cores * (1 - busy)) // sqrt(2·(cores+1)) - 1 is 3.2; what it is exactly does not matter here.
 }
 
 // poisson draws how many of many independent events happen.
