@@ -39,7 +39,7 @@ type Config struct {
 	DeadBand float64
 	// MinNoise and MaxNoise bound the noise that the gate works with.
 	MinNoise, MaxNoise float64
-	// MaxStep is the most that an update changes a weight by, as a logarithm.
+	// MaxStep is the most that an update changes a weight by, as a logarithm, before all are brought to a mean of 1.
 	MaxStep float64
 	// MinWeight and MaxWeight bound weights, in means. GuardedMinWeight is the lower bound of a guarded endpoint.
 	MinWeight, MaxWeight, GuardedMinWeight float64

@@ -68,7 +68,7 @@ func (u *update) watch() {
 	v.Sum, v.Count = v.Sum*evidenceMemory, v.Count*evidenceMemory
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
-		if !p.fresh || !p.reporting || !(p.load > 0) {
+		if !p.fresh || !p.reporting || !(p.load >= smallest*mean) {
 			continue
 		}
 		if e.Guarded || e.Cold || e.Last.CPU > saturated {
@@ -77,6 +77,9 @@ func (u *update) watch() {
 			}
 			e.Probe = Probe{}
 			continue
+		}
+		if ratio := p.load / mean; !e.Probe.Open && ratio > 1-leastQuestion/2 && ratio < 1+leastQuestion {
+			continue // Which is nearly all, most of the time; logarithms take time.
 		}
 		load, weight := math.Log(p.load/mean), math.Log(e.Last.Published)
 		if moved := weight - e.Probe.Weight; e.Probe.Open && e.Probe.answered(moved) {
@@ -120,7 +123,7 @@ func (u *update) doubt(e *EndpointState, response float64) {
 		e.Doubts = 0
 	default:
 		e.Doubts = min(e.Doubts+1, maxDoubts)
-		e.DoubtedUntil = u.now.Add(doubtTime << (e.Doubts - 1))
+		e.DoubtedUntil = u.now.add(doubtTime << (e.Doubts - 1))
 		e.Trusted = e.Probe.Own
 	}
 }

@@ -2,13 +2,19 @@
 
 package balance
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // mostLoad bounds the load of an endpoint relative to the median, and what its error can be: what is beyond says no more than
 // "far too much" or "far too little", and a liar must not move the mean.
 const mostLoad = 4
 
-// most of the ratio between the weights of the State and those that caused a load: see point.reach.
+// incredible is how many times as capable as the median no endpoint is: twice what the default MaxWeight could make use of.
+const incredible = 16
+
+// farthest is the largest ratio between the weights of the State and those that caused a load that is extrapolated over: see point.reach.
 const farthest = 3
 
 // measure finds out who reports, and the load of those, before anything is taken into account.
@@ -37,7 +43,7 @@ func (u *update) measure() {
 
 // recent says whether a sample can be used.
 func (u *update) recent(s *Sample) bool {
-	return !s.End.IsZero() && s.End.After(u.oldest) && !s.End.After(u.latest)
+	return s.End > u.oldest && s.End <= u.latest
 }
 
 // figure returns the load by a metric; NaN if the sample does not have it.
@@ -48,11 +54,11 @@ func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {
 	case MetricCustom:
 		return s.Custom
 	case MetricMax:
-		a, b := s.CPU/cpu, s.InFlight/inFlight // Relative to what is usual: their units differ.
+		a, b := relative(s.CPU, cpu), relative(s.InFlight, inFlight)
 		switch {
-		case math.IsNaN(a) || math.IsInf(a, 0):
+		case math.IsNaN(a):
 			return b
-		case math.IsNaN(b) || math.IsInf(b, 0):
+		case math.IsNaN(b):
 			return a
 		}
 		return max(a, b)
@@ -61,10 +67,22 @@ func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {
 	}
 }
 
-// values returns what of gives of the endpoints that can be used, without NaN. The slice is valid until the next call.
+// relative returns a figure in means, because units differ; NaN where the mean is so small that this says nothing.
+func relative(x, mean float64) float64 {
+	if !(mean >= smallest) {
+		return math.NaN()
+	}
+	return x / mean
+}
+
+// sampled is how many endpoints at least are looked at to find what is usual, where there are more.
+const sampled = 4096
+
+// values returns what of gives of the endpoints that can be used, without NaN; of many endpoints a part, taken at equal distances,
+// which does for a median. The slice is valid until the next call.
 func (u *update) values(of func(i int) float64) []float64 {
 	u.scratch = u.scratch[:0]
-	for i := range u.list {
+	for i := 0; i < len(u.list); i += u.stride {
 		if x := of(i); !math.IsNaN(x) {
 			u.scratch = append(u.scratch, x)
 		}
@@ -146,7 +164,7 @@ func (u *update) disbelieve() {
 		}
 		return u.points[i].figure / u.list[i].Last.Published
 	}
-	least := median(u.values(cost)) / (2 * u.MaxWeight)
+	least := median(u.values(cost)) / incredible
 	for i := range u.points {
 		p := &u.points[i]
 		p.reporting = p.reporting && (p.guard > 0 || p.excess > 0 || cost(i) > least || least == 0)
@@ -163,13 +181,17 @@ func (u *update) proportion() {
 		return u.points[i].figure
 	})
 	r := &u.result
-	r.Reporting = len(figures)
 	most := mostLoad * median(figures)
 	sum := 0.0
 	for i := range u.points {
 		if p := &u.points[i]; p.reporting {
-			p.load = min(p.figure*math.Exp(u.state.Trend*u.now.Sub(u.list[i].Last.End).Seconds()), most)
+			p.load = p.figure
+			if age := u.now.since(u.list[i].Last.End); age != 0 && u.state.Trend != 0 {
+				p.load *= math.Exp(u.state.Trend * age)
+			}
+			p.load = min(p.load, most)
 			sum += p.load
+			r.Reporting++
 		}
 	}
 	mean := sum / float64(r.Reporting)
@@ -183,14 +205,14 @@ func (u *update) proportion() {
 	if r.Reporting < 2 || !(mean > 0) {
 		return
 	}
-	loads := u.values(func(i int) float64 {
-		if !u.points[i].reporting {
-			return math.NaN()
+	loads := make([]float64, 0, r.Reporting)
+	for i := range u.points {
+		if p := &u.points[i]; p.reporting {
+			loads = append(loads, p.load)
 		}
-		return u.points[i].load
-	})
+	}
 	r.P95OverAverage = quantile(loads, 0.95) / mean
-	r.MaxOverAverage = quantile(loads, 1) / mean
+	r.MaxOverAverage = slices.Max(loads) / mean
 }
 
 // judge finds the load that the weights of the State would have caused, and adds what is wrong with an endpoint.

@@ -38,13 +38,13 @@ const maxTerm = 1000
 // makes different from the weights; nil says that it was the stored weights. Reports that end before at are not used: they are of
 // a time of which nothing is known.
 func Restore(at time.Time, stored []Stored, published []Weight) State {
-	s := State{Updated: at}
+	s := State{Updated: InstantOf(at)}
 	sorted := slices.Clone(stored)
 	slices.SortStableFunc(sorted, func(a, b Stored) int { return strings.Compare(a.ID, b.ID) })
 	sorted = slices.CompactFunc(sorted, func(a, b Stored) bool { return a.ID == b.ID })
 	for _, e := range sorted {
 		s.Endpoints = append(s.Endpoints, EndpointState{
-			ID: e.ID, Weight: FromUnits(e.Units), Ready: true, Cold: e.Cold, Silent: true, Seen: at,
+			ID: e.ID, Weight: FromUnits(e.Units), Ready: true, Cold: e.Cold, Silent: true, Seen: InstantOf(at),
 			Integral: bounded(float64(e.IntegralMillionths)/1e6, maxTerm), LastError: bounded(float64(e.ErrorMillionths)/1e6, maxTerm),
 		})
 	}

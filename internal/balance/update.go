@@ -5,7 +5,6 @@ package balance
 import (
 	"math"
 	"slices"
-	"time"
 )
 
 // point is what an update works out of an endpoint.
@@ -27,12 +26,13 @@ type point struct {
 // update is one call of Update.
 type update struct {
 	Config
-	now, oldest, latest time.Time
+	now, oldest, latest Instant
 	state               State
 	list                []EndpointState
 	points              []point
 	told                toldWeights
 	scratch             []float64
+	stride              int
 	result              Result
 }
 
@@ -42,12 +42,12 @@ type update struct {
 // was comes back in steps. The exception is a fleet in which so many endpoints are at a limit that no weights within them
 // have a mean of 1; the mean is kept then, up to the limits of all.
 func Update(c Config, s State, in Input) (State, Result) {
-	s = s.rewound(in.Now)
-	u := &update{Config: c, now: in.Now, oldest: in.Now.Add(-c.StaleAfter), latest: in.Now.Add(clockSkew), state: s}
+	now := InstantOf(in.Now)
+	s = s.rewound(now)
+	u := &update{Config: c, now: now, oldest: now.add(-c.StaleAfter), latest: now.add(clockSkew), state: s}
 	u.list = members(c, s.Endpoints, in.Endpoints)
 	u.points = make([]point, len(u.list))
-	u.scratch = make([]float64, 0, len(u.list))
-	before := slices.Clone(u.list)
+	u.stride = len(u.list)/sampled | 1
 	u.told = newToldWeights(s.Published, u.list)
 	u.collect(in.Reports)
 	u.measure()
@@ -58,35 +58,34 @@ func Update(c Config, s State, in Input) (State, Result) {
 		u.move()
 		u.state.Updated = u.now
 	} else {
-		for i := range before { // The reports will be used when there are enough.
-			before[i].Silent = !u.points[i].reporting
+		u.list = members(c, s.Endpoints, in.Endpoints) // The reports will be used when there are enough.
+		for i := range u.list {
+			u.list[i].Silent = !u.points[i].reporting
 		}
-		u.list = before
 	}
 	u.state.Endpoints = u.list
-	u.state.Published = forget(s.Published, u.oldest.Add(-c.StaleAfter))
+	u.state.Published = forget(s.Published, u.oldest.add(-c.StaleAfter))
 	u.conclude()
 	return u.state, u.result
 }
 
 // rewound returns a state in which nothing is later than now, for when the clock was set back.
-func (s State) rewound(now time.Time) State {
-	latest := now.Add(clockSkew)
-	if s.Updated.After(latest) {
-		s.Updated = now
-	}
-	later := func(e EndpointState) bool {
-		return e.Seen.After(latest) || e.DoubtedUntil.After(latest.Add(doubtTime<<maxDoubts))
-	}
-	if slices.ContainsFunc(s.Endpoints, later) {
-		s.Endpoints = slices.Clone(s.Endpoints)
-		for i := range s.Endpoints {
-			if e := &s.Endpoints[i]; later(*e) {
-				e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
-			}
+func (s State) rewound(now Instant) State {
+	latest := now.add(clockSkew)
+	s.Updated = min(s.Updated, latest)
+	later := func(e *EndpointState) bool { return e.Seen > latest || e.DoubtedUntil > latest.add(doubtTime<<maxDoubts) }
+	copied := false
+	for i := range s.Endpoints {
+		if !later(&s.Endpoints[i]) {
+			continue
 		}
+		if !copied {
+			s.Endpoints, copied = slices.Clone(s.Endpoints), true
+		}
+		e := &s.Endpoints[i]
+		e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
 	}
-	if n := len(s.Published); n > 0 && s.Published[n-1].At.After(latest) {
+	if n := len(s.Published); n > 0 && s.Published[n-1].At > latest {
 		s.Published = []Publication{{now, s.Published[n-1].IDs, s.Published[n-1].Weights}}
 	}
 	return s
@@ -105,7 +104,7 @@ func (u *update) skip() SkipReason {
 		return SkipNoEndpoints
 	case r.Reporting < needed:
 		return SkipFewReports
-	case !(r.Mean >= u.MinLoad):
+	case !(r.Mean >= max(u.MinLoad, smallest)):
 		return SkipLowTraffic
 	case !fresh:
 		return SkipNothingNew
@@ -117,8 +116,11 @@ func (u *update) skip() SkipReason {
 // of it: they would shift it for all others, whose errors would then all be large enough to pass the noise gate.
 func (u *update) compare() {
 	mean := u.mean(func(i int) bool { return !u.list[i].Guarded && !u.list[i].Clamped })
-	if math.IsNaN(mean) {
+	if !(mean >= smallest) {
 		mean = u.mean(func(int) bool { return true })
+	}
+	if !(mean >= smallest) {
+		return
 	}
 	for i := range u.points {
 		p := &u.points[i]
@@ -131,6 +133,9 @@ func (u *update) compare() {
 		}
 	}
 }
+
+// smallest is the mean load below which quotients say nothing.
+const smallest = 1e-9
 
 // mean returns the mean of what the weights of the State would cause at some of the reporting endpoints, NaN if there are none.
 func (u *update) mean(of func(i int) bool) float64 {
@@ -180,7 +185,7 @@ func (u *update) control(e *EndpointState, p *point) float64 {
 	if p.reach > 0 && step > 0 || p.reach < 0 && step < 0 && !e.Guarded {
 		step = 0
 	}
-	if u.now.Before(e.DoubtedUntil) {
+	if u.now < e.DoubtedUntil {
 		step = min(step, math.Log(e.Trusted/e.Weight))
 	}
 	return bounded(step, u.MaxStep)
@@ -214,7 +219,7 @@ func (u *update) move() {
 			e.Cold = e.Cold && p.err > u.FarError
 		}
 		low = max(min(low, e.Weight), u.GuardedMinWeight) // One that was guarded comes back in steps.
-		reporting = append(reporting, limited{index: i, weight: e.Weight * math.Exp(p.step), low: low, high: u.MaxWeight})
+		reporting = append(reporting, limited{index: int32(i), weight: e.Weight * math.Exp(p.step), low: low, high: u.MaxWeight})
 	}
 	spread(reporting, sum)
 	for _, l := range reporting {
