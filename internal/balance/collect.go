@@ -81,7 +81,7 @@ func (u *update) collectSorted(n int, at func(int) *Report) bool {
 			continue
 		}
 		e.Last, p.fresh = g.sample(), true
-		e.Last.Published = u.told.mean(i, g.start, g.end)
+		e.Last.Published = float32(u.told.mean(i, g.start, g.end))
 	}
 	for ; j < n; j++ {
 		if j > 0 && at(j).Endpoint < at(j-1).Endpoint {
@@ -125,8 +125,8 @@ const fewRequests = 4
 
 func (g *gathering) sample() Sample {
 	return Sample{
-		End: g.end, CPU: g.cpu.value(), InFlight: g.inFlight.value(), Custom: g.custom.value(),
-		Requests: g.requests, Failed: g.errors / (g.requests + fewRequests),
+		End: g.end, CPU: float32(g.cpu.value()), InFlight: float32(g.inFlight.value()), Custom: float32(g.custom.value()),
+		Requests: float32(g.requests), Failed: float32(g.errors / (g.requests + fewRequests)),
 	}
 }
 

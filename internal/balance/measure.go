@@ -2,10 +2,7 @@
 
 package balance
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // mostLoad bounds the load of an endpoint relative to the median, and what its error can be: what is beyond says no more than
 // "far too much" or "far too little", and a liar must not move the mean.
@@ -21,8 +18,8 @@ const farthest = 3
 func (u *update) measure() {
 	cpu, inFlight := 1.0, 1.0
 	if u.Metric == MetricMax {
-		cpu = u.center(func(s *Sample) float64 { return s.CPU })
-		inFlight = u.center(func(s *Sample) float64 { return s.InFlight })
+		cpu = u.center(func(s *Sample) float64 { return float64(s.CPU) })
+		inFlight = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
 	}
 	for i := range u.list {
 		p, e := &u.points[i], &u.list[i]
@@ -50,11 +47,11 @@ func (u *update) recent(s *Sample) bool {
 func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {
 	switch m {
 	case MetricInFlight:
-		return s.InFlight
+		return float64(s.InFlight)
 	case MetricCustom:
-		return s.Custom
+		return float64(s.Custom)
 	case MetricMax:
-		a, b := relative(s.CPU, cpu), relative(s.InFlight, inFlight)
+		a, b := relative(float64(s.CPU), cpu), relative(float64(s.InFlight), inFlight)
 		switch {
 		case math.IsNaN(a):
 			return b
@@ -63,7 +60,7 @@ func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {
 		}
 		return max(a, b)
 	default:
-		return s.CPU
+		return float64(s.CPU)
 	}
 }
 
@@ -124,33 +121,33 @@ func (u *update) suspect() {
 			if !u.points[i].reporting {
 				return math.NaN()
 			}
-			return of(&u.list[i].Last) / u.list[i].Last.Published
+			return of(&u.list[i].Last) / float64(u.list[i].Last.Published)
 		}
 	}
-	flying := perWeight(func(s *Sample) float64 { return s.InFlight })
-	working := perWeight(func(s *Sample) float64 { return s.CPU })
+	flying := perWeight(func(s *Sample) float64 { return float64(s.InFlight) })
+	working := perWeight(func(s *Sample) float64 { return float64(s.CPU) })
 	usualFlying, usualWorking := median(u.values(flying)), median(u.values(working))
 	usualFailed := median(u.values(func(i int) float64 {
 		if !u.points[i].reporting {
 			return math.NaN()
 		}
-		return u.list[i].Last.Failed
+		return float64(u.list[i].Last.Failed)
 	}))
 	for i := range u.points {
 		p := &u.points[i]
 		if !p.reporting {
 			continue
 		}
-		p.excess = max(u.list[i].Last.Failed-usualFailed, 0)
+		p.excess = float32(max(float64(u.list[i].Last.Failed)-usualFailed, 0))
 		if u.list[i].Last.InFlight < 1 || !(usualFlying > 0) {
 			continue // Nobody waits where there is less than a request.
 		}
-		p.guard = flying(i) / usualFlying
+		guard := flying(i) / usualFlying
 		if slow := working(i) / usualWorking; slow > 1 && !math.IsInf(slow, 1) {
-			p.guard /= slow
+			guard /= slow
 		}
-		if !(p.guard > u.GuardRatio) {
-			p.guard = 0
+		if guard > u.GuardRatio {
+			p.guard = float32(min(guard, largest))
 		}
 	}
 }
@@ -162,7 +159,7 @@ func (u *update) disbelieve() {
 		if !u.points[i].reporting {
 			return math.NaN()
 		}
-		return u.points[i].figure / u.list[i].Last.Published
+		return u.points[i].figure / float64(u.list[i].Last.Published)
 	}
 	least := median(u.values(cost)) / incredible
 	for i := range u.points {
@@ -197,22 +194,25 @@ func (u *update) proportion() {
 	mean := sum / float64(r.Reporting)
 	r.Mean = mean
 	if u.Metric == MetricMax {
-		if r.Mean = u.center(func(s *Sample) float64 { return s.CPU }); math.IsNaN(r.Mean) {
-			r.Mean = u.center(func(s *Sample) float64 { return s.InFlight })
+		if r.Mean = u.center(func(s *Sample) float64 { return float64(s.CPU) }); math.IsNaN(r.Mean) {
+			r.Mean = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
 		}
 	}
 	r.MaxOverAverage, r.P95OverAverage, r.PredictedMaxOverAverage = math.NaN(), math.NaN(), math.NaN()
 	if r.Reporting < 2 || !(mean > 0) {
 		return
 	}
-	loads := make([]float64, 0, r.Reporting)
+	largest := 0.0
 	for i := range u.points {
-		if p := &u.points[i]; p.reporting {
-			loads = append(loads, p.load)
-		}
+		largest = max(largest, u.points[i].load) // 0 of those that do not report.
 	}
-	r.P95OverAverage = quantile(loads, 0.95) / mean
-	r.MaxOverAverage = slices.Max(loads) / mean
+	r.MaxOverAverage = largest / mean
+	r.P95OverAverage = quantile(u.values(func(i int) float64 {
+		if !u.points[i].reporting {
+			return math.NaN()
+		}
+		return u.points[i].load
+	}), 0.95) / mean
 }
 
 // judge finds the load that the weights of the State would have caused, and adds what is wrong with an endpoint.
@@ -226,17 +226,22 @@ func (u *update) judge() {
 		}
 		p.expected = p.load
 		if !u.Additive {
-			ratio := e.Weight / e.Last.Published
-			p.reach = math.Copysign(1, ratio-1) * max(0, math.Abs(math.Log(ratio))-math.Log(farthest))
+			ratio := e.Weight / float64(e.Last.Published)
+			switch {
+			case ratio > farthest:
+				p.reach = 1
+			case ratio < 1.0/farthest:
+				p.reach = -1
+			}
 			p.expected *= min(max(ratio, 1.0/farthest), farthest)
 		}
 		sum += p.expected
 		most = max(most, p.expected)
-		e.Guarded = p.guard > 0 || u.ErrorPenalty*p.excess >= failing
+		e.Guarded = p.guard > 0 || u.ErrorPenalty*float64(p.excess) >= failing
 		if p.guard > 0 && (u.Metric == MetricCPU || u.Metric == MetricCustom) {
-			p.expected = max(p.expected, mean*min(p.guard, mostLoad))
+			p.expected = max(p.expected, mean*min(float64(p.guard), mostLoad))
 		}
-		p.expected += u.ErrorPenalty * p.excess * mean
+		p.expected += u.ErrorPenalty * float64(p.excess) * mean
 	}
 	if sum > 0 && u.result.Reporting > 1 {
 		u.result.PredictedMaxOverAverage = most / (sum / float64(u.result.Reporting))

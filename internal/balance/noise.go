@@ -22,13 +22,13 @@ func (u *update) estimateNoise() {
 		if !p.reporting || !p.fresh || !(p.figure >= smallest) {
 			continue
 		}
-		cost := p.figure / e.Last.Published
+		cost := p.figure / float64(e.Last.Published)
 		if e.Cost > 0 && !e.Guarded && i%u.stride == 0 {
-			change := math.Log(cost / e.Cost)
+			change := math.Log(cost / float64(e.Cost))
 			changes = append(changes, change)
 			rates = append(rates, change/max(e.Last.End.since(e.CostEnd), 1))
 		}
-		e.Cost, e.CostEnd = cost, e.Last.End
+		e.Cost, e.CostEnd = float32(cost), e.Last.End
 	}
 	if len(changes) < fewChanges {
 		return
@@ -58,7 +58,7 @@ func (u *update) noiseFloor() float64 {
 	requests, n := 0.0, 0
 	for i := range u.points {
 		if r := u.list[i].Last.Requests; u.points[i].reporting && r > 0 {
-			requests += r
+			requests += float64(r)
 			n++
 		}
 	}

@@ -84,7 +84,7 @@ func checkWeights(c Config, weights []Weight) error {
 // checkState: nothing that is remembered is not a number.
 func checkState(s State) error {
 	for _, e := range s.Endpoints {
-		for _, x := range []float64{e.Weight, e.Integral, e.LastError, e.Cost, e.Probe.Load, e.Probe.Weight, e.Probe.Own, e.Trusted} {
+		for _, x := range []float64{e.Weight, float64(e.Integral), float64(e.LastError), float64(e.Cost), float64(e.Probe.Load), float64(e.Probe.Weight), float64(e.Probe.Own), float64(e.Trusted)} {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return fmt.Errorf("%+v", e)
 			}

@@ -24,7 +24,7 @@ type Stored struct {
 func (s State) Store() []Stored {
 	stored := make([]Stored, len(s.Endpoints))
 	for i, e := range s.Endpoints {
-		stored[i] = Stored{e.ID, Units(e.Weight), millionths(e.Integral), millionths(e.LastError), e.Cold}
+		stored[i] = Stored{e.ID, Units(e.Weight), millionths(float64(e.Integral)), millionths(float64(e.LastError)), e.Cold}
 	}
 	return stored
 }
@@ -45,7 +45,7 @@ func Restore(at time.Time, stored []Stored, published []Weight) State {
 	for _, e := range sorted {
 		s.Endpoints = append(s.Endpoints, EndpointState{
 			ID: e.ID, Weight: FromUnits(e.Units), Ready: true, Cold: e.Cold, Silent: true, Seen: InstantOf(at),
-			Integral: bounded(float64(e.IntegralMillionths)/1e6, maxTerm), LastError: bounded(float64(e.ErrorMillionths)/1e6, maxTerm),
+			Integral: float32(bounded(float64(e.IntegralMillionths)/1e6, maxTerm)), LastError: float32(bounded(float64(e.ErrorMillionths)/1e6, maxTerm)),
 		})
 	}
 	if published == nil {

@@ -74,7 +74,7 @@ func TestErrors(t *testing.T) {
 	near(t, "all fail everywhere", failing(1, func(string) bool { return true }).weight("s00"), 1, 1e-6)
 	// One failure of few requests is no proof.
 	g := gathering{requests: 1, errors: 1}
-	near(t, "one of one", g.sample().Failed, 0.2, 1e-9)
+	near(t, "one of one", float64(g.sample().Failed), 0.2, 1e-6)
 }
 
 func TestColdStart(t *testing.T) {
@@ -174,8 +174,8 @@ func TestRestoreGoesOn(t *testing.T) {
 	for i, e := range restored.Endpoints {
 		was := f.state.Endpoints[i]
 		near(t, e.ID, e.Weight, was.Weight, 0.5/UnitsPerMean)
-		near(t, e.ID+" integral", e.Integral, was.Integral, 0.5e-6)
-		near(t, e.ID+" error", e.LastError, was.LastError, 0.5e-6)
+		near(t, e.ID+" integral", float64(e.Integral), float64(was.Integral), 0.6e-6)
+		near(t, e.ID+" error", float64(e.LastError), float64(was.LastError), 0.6e-6)
 	}
 	f.state = restored
 	near(t, "what clients were told", Change(f.state.Weights(), weightsOf(restored.Published[0])), 0, 1e-9)

@@ -55,17 +55,17 @@ type State struct {
 	Evidence Evidence
 }
 
-// EndpointState is what a controller remembers of an endpoint.
+// EndpointState is what a controller remembers of an endpoint. There can be a hundred thousand, so what needs no more has 32 bits.
 type EndpointState struct {
 	ID string
 	// Weight is the controller's own, with a mean of 1 over the endpoints that are ready.
 	Weight float64
 	// Integral is the leaky sum of errors.
-	Integral float64
+	Integral float32
 	// LastError is the error at the last update that the endpoint reported for.
-	LastError float64
+	LastError float32
 	// Cost is the load for a weight of 1 at that update, of reports that ended at CostEnd; 0 if there was none.
-	Cost    float64
+	Cost    float32
 	CostEnd Instant
 	// Seen is the end of the last report that was used; older ones are not used any more.
 	Seen Instant
@@ -75,9 +75,9 @@ type EndpointState struct {
 	Probe Probe
 	// Doubts is how many times in a row the endpoint had more weight and reported no more load. Until DoubtedUntil it does not get
 	// more than Trusted, the weight that it had before.
-	Doubts       int
+	Doubts       uint8
 	DoubtedUntil Instant
-	Trusted      float64
+	Trusted      float32
 	// Ready endpoints get traffic.
 	Ready bool
 	// Cold endpoints joined others, and have not yet found their place.
@@ -95,11 +95,11 @@ type Sample struct {
 	// End is when the last of them ended; 0 means that there is no sample.
 	End Instant
 	// CPU, InFlight and Custom are means.
-	CPU, InFlight, Custom float64
+	CPU, InFlight, Custom float32
 	// Requests is how many ended, Failed which part of them failed.
-	Requests, Failed float64
+	Requests, Failed float32
 	// Published is the mean weight that clients were told during the sample, 0 if they did not know the endpoint.
-	Published float64
+	Published float32
 }
 
 // Publication is what clients were told at a time.
