@@ -101,7 +101,7 @@ func Profile(name string) (Config, bool) {
 		c.Kp, c.KpFar, c.Interval = 0.5, 0.8, 5*time.Second
 	case ProfileRing:
 		c.DeadBand, c.Interval, c.StaleAfter = 0.03, 60*time.Second, 180*time.Second
-		c.Kp, c.KpFar = 0.25, 0.25 // A point that moves takes from its neighbours on the ring too: larger steps never settle.
+		c.Kp, c.KpFar = 0.2, 0.2 // A point that moves takes from its neighbours on the ring too: larger steps never settle.
 	case ProfileCustom:
 		c.Additive, c.Kp, c.KpFar, c.Ki, c.Kd = true, 0.5, 0.5, 0.05, 0.05
 	default:
