@@ -21,7 +21,7 @@ func sortedEndpoints(list []Endpoint, old []EndpointState) []Endpoint {
 		if known {
 			i++
 		}
-		if j > 0 && !(known && before) && list[j-1].ID >= list[j].ID {
+		if j > 0 && (!known || !before) && list[j-1].ID >= list[j].ID {
 			inOrder = false
 			break
 		}

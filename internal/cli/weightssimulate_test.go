@@ -101,3 +101,18 @@ func TestWeightsSimulateFlagsMatter(t *testing.T) {
 		t.Errorf("max/avg from %.3f to %.3f", first, last)
 	}
 }
+
+// TestWeightsSimulateDocs: the examples in the documentation print what it says.
+func TestWeightsSimulateDocs(t *testing.T) {
+	blocks := strings.Split(read(t, "../../docs/weights-simulate.md"), "```console\n$ kubectl hashring ")[1:]
+	if len(blocks) < 4 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		shown, _, _ := strings.Cut(block, "```\n")
+		command, want, _ := strings.Cut(shown, "\n")
+		if got := succeed(t, "", strings.Fields(command)...); got != want {
+			t.Errorf("%s prints\n%s\nthe documentation says\n%s", command, got, want)
+		}
+	}
+}

@@ -161,7 +161,7 @@ func weightsPlot(r *sim.Run) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	band.Color, band.LineStyle.Width = color.RGBA{0xe3, 0xee, 0xf6, 0xff}, 0
+	band.Color, band.Width = color.RGBA{0xe3, 0xee, 0xf6, 0xff}, 0
 	p.Add(band)
 	p.Y.Min, p.Y.Max = 0, highest*1.15
 	if err := addEvents(p, r, false); err != nil {

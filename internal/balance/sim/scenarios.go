@@ -78,12 +78,6 @@ func ringScenario(s *Scenario) {
 	s.ReportInterval, s.Duration = 10*time.Second, 2*time.Hour
 }
 
-// literal makes the controller of a scenario the literal PID.
-func literal(s *Scenario) {
-	config, _ := balance.Profile(balance.ProfileCustom)
-	s.Config = config
-}
-
 // Find returns the scenario with a name.
 func Find(name string) (Scenario, bool) {
 	for _, s := range Scenarios() {
