@@ -240,6 +240,8 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("%v: %v, want %v", part, got, sorted[at])
 		}
 	}
+	near(t, "median of an even number", median([]float64{4, 1, 3, 2}), 2.5, 0)
+	near(t, "median of an odd number", median([]float64{4, 1, 3}), 3, 0)
 	near(t, "expected maximum of 60", expectedMaximum(60), 2.32, 0.01)
 	// 60 servers with 14,400 requests each: about 2 %, below which perfect weights do not come.
 	near(t, "noise floor", 1+expectedMaximum(60)*math.Sqrt(1.0/14400), 1.0193, 0.0005)
