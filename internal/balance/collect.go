@@ -25,22 +25,16 @@ func compareReports(a, b *Report) int {
 		cmp.Compare(a.Custom, b.Custom), cmp.Compare(a.Requests, b.Requests), cmp.Compare(a.Errors, b.Errors))
 }
 
-// usableReports returns pointers to the reports that can still be used, sorted. Those of a caller who keeps many old ones are left
+// sortedReports returns pointers to the reports that can still be used, sorted. Those of a caller who keeps many old ones are left
 // out first, because sorting is what takes the time.
-func (u *update) usableReports(list []Report) []*Report {
+func (u *update) sortedReports(list []Report) []*Report {
 	usable := make([]*Report, 0, len(list))
-	inOrder := true
 	for i := range list {
-		r := &list[i]
-		if r.End.After(u.latest) || !r.End.After(u.oldest) {
-			continue
+		if end := InstantOf(list[i].End); end > u.oldest && end <= u.latest {
+			usable = append(usable, &list[i])
 		}
-		inOrder = inOrder && (len(usable) == 0 || compareReports(usable[len(usable)-1], r) <= 0)
-		usable = append(usable, r)
 	}
-	if !inOrder {
-		slices.SortFunc(usable, compareReports)
-	}
+	slices.SortFunc(usable, compareReports)
 	return usable
 }
 
@@ -48,36 +42,68 @@ func (u *update) usableReports(list []Report) []*Report {
 type gathering struct {
 	cpu, inFlight, custom meanOf
 	requests, errors      float64
-	start, end            time.Time
+	start, end            Instant
 	reports               int
 }
 
 // collect gives every endpoint with new usable reports their sample, and marks it in fresh.
 func (u *update) collect(reports []Report) {
-	list := u.usableReports(reports)
+	if !u.collectSorted(len(reports), func(j int) *Report { return &reports[j] }) {
+		list := u.sortedReports(reports)
+		u.collectSorted(len(list), func(j int) *Report { return list[j] })
+	}
+}
+
+// collectSorted does so if the reports are sorted, and says whether they are. Reports of the same endpoints as last time need not be
+// compared with each other: their IDs are usually the same strings, at which nobody has to look.
+func (u *update) collectSorted(n int, at func(int) *Report) bool {
 	j := 0
 	for i := range u.list {
-		e := &u.list[i]
-		for j < len(list) && list[j].Endpoint != e.ID && list[j].Endpoint < e.ID {
-			j++
+		e, p := &u.list[i], &u.points[i]
+		p.fresh = false
+		for ; j < n && at(j).Endpoint != e.ID && at(j).Endpoint < e.ID; j++ {
+			if j > 0 && at(j).Endpoint < at(j-1).Endpoint {
+				return false
+			}
 		}
-		var g gathering
-		for ; j < len(list) && list[j].Endpoint == e.ID; j++ {
-			// Of reports that end at the same time one is a replay.
-			if r := list[j]; r.End.After(e.Seen) && !(g.reports > 0 && r.End.Equal(g.end)) {
-				g.add(r)
+		g := gathering{end: e.Seen}
+		for first := j; j < n && at(j).Endpoint == e.ID; j++ {
+			if j > first && compareReports(at(j-1), at(j)) > 0 {
+				return false
+			}
+			u.gather(&g, at(j))
+			if j+1 < n && i+1 < len(u.list) && sameString(at(j+1).Endpoint, u.list[i+1].ID) {
+				j++
+				break
 			}
 		}
 		if g.reports == 0 || !e.Ready {
 			continue
 		}
-		e.Last, e.Seen = g.sample(), g.end
-		e.Last.Published = u.told.mean(i, g.start, g.end)
-		u.points[i].fresh = true
+		e.Last, p.fresh = g.sample(), true
+		e.Last.Published = float32(u.told.mean(i, g.start, g.end))
+	}
+	for ; j < n; j++ {
+		if j > 0 && at(j).Endpoint < at(j-1).Endpoint {
+			return false
+		}
+	}
+	for i := range u.list {
+		if u.points[i].fresh {
+			u.list[i].Seen = u.list[i].Last.End // Not before it is known that they are sorted: another look needs the old one.
+		}
+	}
+	return true
+}
+
+// gather adds a report that ends later than those before. Of reports that end at the same time one is a replay.
+func (u *update) gather(g *gathering, r *Report) {
+	if end := InstantOf(r.End); end > g.end && end <= u.latest && end > u.oldest {
+		g.add(r, InstantOf(r.Start), end)
 	}
 }
 
-func (g *gathering) add(r *Report) {
+func (g *gathering) add(r *Report, start, end Instant) {
 	g.cpu.add(r.CPU)
 	g.inFlight.add(r.InFlight)
 	g.custom.add(r.Custom)
@@ -87,10 +113,10 @@ func (g *gathering) add(r *Report) {
 			g.errors += min(r.Errors, r.Requests, largest)
 		}
 	}
-	if g.reports == 0 || r.Start.Before(g.start) {
-		g.start = r.Start
+	if g.reports == 0 || start < g.start {
+		g.start = start
 	}
-	g.end = r.End // They are sorted by it.
+	g.end = end
 	g.reports++
 }
 
@@ -99,8 +125,8 @@ const fewRequests = 4
 
 func (g *gathering) sample() Sample {
 	return Sample{
-		End: g.end, CPU: g.cpu.value(), InFlight: g.inFlight.value(), Custom: g.custom.value(),
-		Requests: g.requests, Failed: g.errors / (g.requests + fewRequests),
+		End: g.end, CPU: float32(g.cpu.value()), InFlight: float32(g.inFlight.value()), Custom: float32(g.custom.value()),
+		Requests: float32(g.requests), Failed: float32(g.errors / (g.requests + fewRequests)),
 	}
 }
 

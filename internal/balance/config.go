@@ -39,7 +39,7 @@ type Config struct {
 	DeadBand float64
 	// MinNoise and MaxNoise bound the noise that the gate works with.
 	MinNoise, MaxNoise float64
-	// MaxStep is the most that an update changes a weight by, as a logarithm.
+	// MaxStep is the most that an update changes a weight by, as a logarithm, before all are brought to a mean of 1.
 	MaxStep float64
 	// MinWeight and MaxWeight bound weights, in means. GuardedMinWeight is the lower bound of a guarded endpoint.
 	MinWeight, MaxWeight, GuardedMinWeight float64
@@ -101,7 +101,7 @@ func Profile(name string) (Config, bool) {
 		c.Kp, c.KpFar, c.Interval = 0.5, 0.8, 5*time.Second
 	case ProfileRing:
 		c.DeadBand, c.Interval, c.StaleAfter = 0.03, 60*time.Second, 180*time.Second
-		c.Kp, c.KpFar = 0.25, 0.25 // A point that moves takes from its neighbours on the ring too: larger steps never settle.
+		c.Kp, c.KpFar = 0.2, 0.2 // A point that moves takes from its neighbours on the ring too: larger steps never settle.
 	case ProfileCustom:
 		c.Additive, c.Kp, c.KpFar, c.Ki, c.Kd = true, 0.5, 0.5, 0.05, 0.05
 	default:

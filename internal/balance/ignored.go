@@ -24,14 +24,15 @@ type Evidence struct {
 // becomes slower, its load is the same again after its weight was lowered. So the question is asked only where the error
 // was there first, and is large: if clients listen it becomes smaller by as much as the weight moves.
 type Probe struct {
+	Load, Weight, Own float32
 	Open              bool
-	Load, Weight, Own float64
 }
 
 // answered says whether a published weight has moved enough for an answer: half of what was wrong is put right, or would be, or as
 // much as can be told from chance in any case.
 func (q Probe) answered(moved float64) bool {
-	return moved*q.Load < 0 && math.Abs(moved) >= min(math.Abs(q.Load)/2, enoughMoved)
+	asked := float64(q.Load)
+	return moved*asked < 0 && math.Abs(moved) >= min(math.Abs(asked)/2, enoughMoved)
 }
 
 const (
@@ -68,7 +69,7 @@ func (u *update) watch() {
 	v.Sum, v.Count = v.Sum*evidenceMemory, v.Count*evidenceMemory
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
-		if !p.fresh || !p.reporting || !(p.load > 0) {
+		if !p.fresh || !p.reporting || !(p.load >= smallest*mean) {
 			continue
 		}
 		if e.Guarded || e.Cold || e.Last.CPU > saturated {
@@ -78,18 +79,21 @@ func (u *update) watch() {
 			e.Probe = Probe{}
 			continue
 		}
-		load, weight := math.Log(p.load/mean), math.Log(e.Last.Published)
-		if moved := weight - e.Probe.Weight; e.Probe.Open && e.Probe.answered(moved) {
-			response := (load - e.Probe.Load) / moved
+		if ratio := p.load / mean; !e.Probe.Open && ratio > 1-leastQuestion/2 && ratio < 1+leastQuestion {
+			continue // Which is nearly all, most of the time; logarithms take time.
+		}
+		load, weight, asked := math.Log(p.load/mean), math.Log(float64(e.Last.Published)), float64(e.Probe.Load)
+		if moved := weight - float64(e.Probe.Weight); e.Probe.Open && e.Probe.answered(moved) {
+			response := (load - asked) / moved
 			v.Sum += bounded(response, 2)
 			v.Count++
 			u.doubt(e, response)
 			e.Probe = Probe{}
-		} else if load*e.Probe.Load <= 0 {
+		} else if load*asked <= 0 {
 			e.Probe = Probe{} // It came right by itself.
 		}
 		if !e.Probe.Open && math.Abs(load) >= max(leastQuestion, clearly*u.chance(e)) {
-			e.Probe = Probe{Open: true, Load: load, Weight: weight, Own: e.Weight}
+			e.Probe = Probe{Open: true, Load: float32(load), Weight: float32(weight), Own: float32(e.Weight)}
 		}
 	}
 	if v.Count >= enoughEvidence {
@@ -106,7 +110,7 @@ func (u *update) watch() {
 // chance returns the standard deviation of an endpoint's load by chance: what is seen of all, or what so few requests have.
 func (u *update) chance(e *EndpointState) float64 {
 	if e.Last.Requests > 0 {
-		return max(u.state.Noise, math.Sqrt(requestNoise/e.Last.Requests))
+		return max(u.state.Noise, math.Sqrt(requestNoise/float64(e.Last.Requests)))
 	}
 	return u.state.Noise
 }
@@ -120,7 +124,7 @@ func (u *update) doubt(e *EndpointState, response float64) {
 		e.Doubts = 0
 	default:
 		e.Doubts = min(e.Doubts+1, maxDoubts)
-		e.DoubtedUntil = u.now.Add(doubtTime << (e.Doubts - 1))
+		e.DoubtedUntil = u.now.add(doubtTime << (e.Doubts - 1))
 		e.Trusted = e.Probe.Own
 	}
 }

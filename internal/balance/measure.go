@@ -8,15 +8,18 @@ import "math"
 // "far too much" or "far too little", and a liar must not move the mean.
 const mostLoad = 4
 
-// most of the ratio between the weights of the State and those that caused a load: see point.reach.
+// incredible is how many times as capable as the median no endpoint is: twice what the default MaxWeight could make use of.
+const incredible = 16
+
+// farthest is the largest ratio between the weights of the State and those that caused a load that is extrapolated over: see point.reach.
 const farthest = 3
 
 // measure finds out who reports, and the load of those, before anything is taken into account.
 func (u *update) measure() {
 	cpu, inFlight := 1.0, 1.0
 	if u.Metric == MetricMax {
-		cpu = u.center(func(s *Sample) float64 { return s.CPU })
-		inFlight = u.center(func(s *Sample) float64 { return s.InFlight })
+		cpu = u.center(func(s *Sample) float64 { return float64(s.CPU) })
+		inFlight = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
 	}
 	for i := range u.list {
 		p, e := &u.points[i], &u.list[i]
@@ -37,34 +40,46 @@ func (u *update) measure() {
 
 // recent says whether a sample can be used.
 func (u *update) recent(s *Sample) bool {
-	return !s.End.IsZero() && s.End.After(u.oldest) && !s.End.After(u.latest)
+	return s.End > u.oldest && s.End <= u.latest
 }
 
 // figure returns the load by a metric; NaN if the sample does not have it.
 func figure(m Metric, s *Sample, cpu, inFlight float64) float64 {
 	switch m {
 	case MetricInFlight:
-		return s.InFlight
+		return float64(s.InFlight)
 	case MetricCustom:
-		return s.Custom
+		return float64(s.Custom)
 	case MetricMax:
-		a, b := s.CPU/cpu, s.InFlight/inFlight // Relative to what is usual: their units differ.
+		a, b := relative(float64(s.CPU), cpu), relative(float64(s.InFlight), inFlight)
 		switch {
-		case math.IsNaN(a) || math.IsInf(a, 0):
+		case math.IsNaN(a):
 			return b
-		case math.IsNaN(b) || math.IsInf(b, 0):
+		case math.IsNaN(b):
 			return a
 		}
 		return max(a, b)
 	default:
-		return s.CPU
+		return float64(s.CPU)
 	}
 }
 
-// values returns what of gives of the endpoints that can be used, without NaN. The slice is valid until the next call.
+// relative returns a figure in means, because units differ; NaN where the mean is so small that this says nothing.
+func relative(x, mean float64) float64 {
+	if !(mean >= smallest) {
+		return math.NaN()
+	}
+	return x / mean
+}
+
+// sampled is how many endpoints at least are looked at to find what is usual, where there are more.
+const sampled = 4096
+
+// values returns what of gives of the endpoints that can be used, without NaN; of many endpoints a part, taken at equal distances,
+// which does for a median. The slice is valid until the next call.
 func (u *update) values(of func(i int) float64) []float64 {
 	u.scratch = u.scratch[:0]
-	for i := range u.list {
+	for i := 0; i < len(u.list); i += u.stride {
 		if x := of(i); !math.IsNaN(x) {
 			u.scratch = append(u.scratch, x)
 		}
@@ -106,33 +121,33 @@ func (u *update) suspect() {
 			if !u.points[i].reporting {
 				return math.NaN()
 			}
-			return of(&u.list[i].Last) / u.list[i].Last.Published
+			return of(&u.list[i].Last) / float64(u.list[i].Last.Published)
 		}
 	}
-	flying := perWeight(func(s *Sample) float64 { return s.InFlight })
-	working := perWeight(func(s *Sample) float64 { return s.CPU })
+	flying := perWeight(func(s *Sample) float64 { return float64(s.InFlight) })
+	working := perWeight(func(s *Sample) float64 { return float64(s.CPU) })
 	usualFlying, usualWorking := median(u.values(flying)), median(u.values(working))
 	usualFailed := median(u.values(func(i int) float64 {
 		if !u.points[i].reporting {
 			return math.NaN()
 		}
-		return u.list[i].Last.Failed
+		return float64(u.list[i].Last.Failed)
 	}))
 	for i := range u.points {
 		p := &u.points[i]
 		if !p.reporting {
 			continue
 		}
-		p.excess = max(u.list[i].Last.Failed-usualFailed, 0)
+		p.excess = float32(max(float64(u.list[i].Last.Failed)-usualFailed, 0))
 		if u.list[i].Last.InFlight < 1 || !(usualFlying > 0) {
 			continue // Nobody waits where there is less than a request.
 		}
-		p.guard = flying(i) / usualFlying
+		guard := flying(i) / usualFlying
 		if slow := working(i) / usualWorking; slow > 1 && !math.IsInf(slow, 1) {
-			p.guard /= slow
+			guard /= slow
 		}
-		if !(p.guard > u.GuardRatio) {
-			p.guard = 0
+		if guard > u.GuardRatio {
+			p.guard = float32(min(guard, largest))
 		}
 	}
 }
@@ -144,9 +159,9 @@ func (u *update) disbelieve() {
 		if !u.points[i].reporting {
 			return math.NaN()
 		}
-		return u.points[i].figure / u.list[i].Last.Published
+		return u.points[i].figure / float64(u.list[i].Last.Published)
 	}
-	least := median(u.values(cost)) / (2 * u.MaxWeight)
+	least := median(u.values(cost)) / incredible
 	for i := range u.points {
 		p := &u.points[i]
 		p.reporting = p.reporting && (p.guard > 0 || p.excess > 0 || cost(i) > least || least == 0)
@@ -163,34 +178,41 @@ func (u *update) proportion() {
 		return u.points[i].figure
 	})
 	r := &u.result
-	r.Reporting = len(figures)
 	most := mostLoad * median(figures)
 	sum := 0.0
 	for i := range u.points {
 		if p := &u.points[i]; p.reporting {
-			p.load = min(p.figure*math.Exp(u.state.Trend*u.now.Sub(u.list[i].Last.End).Seconds()), most)
+			p.load = p.figure
+			if age := u.now.since(u.list[i].Last.End); age != 0 && u.state.Trend != 0 {
+				p.load *= math.Exp(u.state.Trend * age)
+			}
+			p.load = min(p.load, most)
 			sum += p.load
+			r.Reporting++
 		}
 	}
 	mean := sum / float64(r.Reporting)
 	r.Mean = mean
 	if u.Metric == MetricMax {
-		if r.Mean = u.center(func(s *Sample) float64 { return s.CPU }); math.IsNaN(r.Mean) {
-			r.Mean = u.center(func(s *Sample) float64 { return s.InFlight })
+		if r.Mean = u.center(func(s *Sample) float64 { return float64(s.CPU) }); math.IsNaN(r.Mean) {
+			r.Mean = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
 		}
 	}
 	r.MaxOverAverage, r.P95OverAverage, r.PredictedMaxOverAverage = math.NaN(), math.NaN(), math.NaN()
 	if r.Reporting < 2 || !(mean > 0) {
 		return
 	}
-	loads := u.values(func(i int) float64 {
+	largest := 0.0
+	for i := range u.points {
+		largest = max(largest, u.points[i].load) // 0 of those that do not report.
+	}
+	r.MaxOverAverage = largest / mean
+	r.P95OverAverage = quantile(u.values(func(i int) float64 {
 		if !u.points[i].reporting {
 			return math.NaN()
 		}
 		return u.points[i].load
-	})
-	r.P95OverAverage = quantile(loads, 0.95) / mean
-	r.MaxOverAverage = quantile(loads, 1) / mean
+	}), 0.95) / mean
 }
 
 // judge finds the load that the weights of the State would have caused, and adds what is wrong with an endpoint.
@@ -204,17 +226,22 @@ func (u *update) judge() {
 		}
 		p.expected = p.load
 		if !u.Additive {
-			ratio := e.Weight / e.Last.Published
-			p.reach = math.Copysign(1, ratio-1) * max(0, math.Abs(math.Log(ratio))-math.Log(farthest))
+			ratio := e.Weight / float64(e.Last.Published)
+			switch {
+			case ratio > farthest:
+				p.reach = 1
+			case ratio < 1.0/farthest:
+				p.reach = -1
+			}
 			p.expected *= min(max(ratio, 1.0/farthest), farthest)
 		}
 		sum += p.expected
 		most = max(most, p.expected)
-		e.Guarded = p.guard > 0 || u.ErrorPenalty*p.excess >= failing
+		e.Guarded = p.guard > 0 || u.ErrorPenalty*float64(p.excess) >= failing
 		if p.guard > 0 && (u.Metric == MetricCPU || u.Metric == MetricCustom) {
-			p.expected = max(p.expected, mean*min(p.guard, mostLoad))
+			p.expected = max(p.expected, mean*min(float64(p.guard), mostLoad))
 		}
-		p.expected += u.ErrorPenalty * p.excess * mean
+		p.expected += u.ErrorPenalty * float64(p.excess) * mean
 	}
 	if sum > 0 && u.result.Reporting > 1 {
 		u.result.PredictedMaxOverAverage = most / (sum / float64(u.result.Reporting))

@@ -9,11 +9,23 @@ import (
 	"strings"
 )
 
-// sortedEndpoints returns endpoints sorted by ID, without duplicates.
-func sortedEndpoints(list []Endpoint) []Endpoint {
-	inOrder := true
-	for i := 1; i < len(list) && inOrder; i++ {
-		inOrder = list[i-1].ID < list[i].ID
+// sortedEndpoints returns endpoints sorted by ID, without duplicates. Those that are the same as the old ones need not be
+// compared with each other: their IDs are usually the same strings, at which nobody has to look.
+func sortedEndpoints(list []Endpoint, old []EndpointState) []Endpoint {
+	inOrder, i, before := true, 0, false
+	for j := range list {
+		for i < len(old) && old[i].ID != list[j].ID && old[i].ID < list[j].ID {
+			i++
+		}
+		known := i < len(old) && old[i].ID == list[j].ID
+		if known {
+			i++
+		}
+		if j > 0 && (!known || !before) && list[j-1].ID >= list[j].ID {
+			inOrder = false
+			break
+		}
+		before = known
 	}
 	if inOrder {
 		return list
@@ -34,7 +46,15 @@ func readyFirst(e Endpoint) int {
 
 // members returns the states of the endpoints that there are now, with weights that have a mean of 1 over the ready ones.
 func members(c Config, old []EndpointState, list []Endpoint) []EndpointState {
-	list = sortedEndpoints(list)
+	list = sortedEndpoints(list, old)
+	if slices.EqualFunc(list, old, func(a Endpoint, b EndpointState) bool { return a.ID == b.ID }) {
+		same := slices.Clone(old)
+		for i := range same {
+			same[i].Ready = list[i].Ready
+		}
+		level(c, same)
+		return same
+	}
 	now, joined, i := make([]EndpointState, len(list)), []int(nil), 0
 	told := 0.0 // The sum of the weights that made up all traffic before.
 	for j, e := range list {
@@ -99,6 +119,9 @@ func welcome(c Config, now []EndpointState, joined []int, told float64) {
 
 // level brings the weights of the ready endpoints to a mean of 1 within the limits.
 func level(c Config, list []EndpointState) {
+	if isLevel(c, list) {
+		return
+	}
 	ready := make([]limited, 0, len(list))
 	for i, e := range list {
 		if e.Ready {
@@ -106,11 +129,26 @@ func level(c Config, list []EndpointState) {
 			if e.Guarded || e.Weight < low {
 				low = c.GuardedMinWeight
 			}
-			ready = append(ready, limited{index: i, weight: sane(e.Weight), low: low, high: c.MaxWeight})
+			ready = append(ready, limited{index: int32(i), weight: sane(e.Weight), low: low, high: c.MaxWeight})
 		}
 	}
 	spread(ready, float64(len(ready)))
 	for _, l := range ready {
 		list[l.index].Weight = l.weight
 	}
+}
+
+// isLevel says that nothing has to be done, which is the case whenever no endpoint came or went.
+func isLevel(c Config, list []EndpointState) bool {
+	sum, n := 0.0, 0
+	for i := range list {
+		if e := &list[i]; e.Ready {
+			if within := e.Weight >= c.GuardedMinWeight && e.Weight <= c.MaxWeight; !within {
+				return false
+			}
+			sum += e.Weight
+			n++
+		}
+	}
+	return math.Abs(sum-float64(n)) <= 1e-10*float64(n)
 }

@@ -16,19 +16,19 @@ const (
 // estimateNoise finds how much one measurement differs from the next by chance: what the load for a weight of 1 changes by from
 // one to the next. The median leaves out the few for which something really changed, and is the change of all traffic.
 func (u *update) estimateNoise() {
-	changes, rates := make([]float64, 0, len(u.points)), make([]float64, 0, len(u.points))
+	var changes, rates []float64
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
-		if !p.reporting || !p.fresh || !(p.figure > 0) {
+		if !p.reporting || !p.fresh || !(p.figure >= smallest) {
 			continue
 		}
-		cost := p.figure / e.Last.Published
-		if e.Cost > 0 && !e.Guarded {
-			change := math.Log(cost / e.Cost)
+		cost := p.figure / float64(e.Last.Published)
+		if e.Cost > 0 && !e.Guarded && i%u.stride == 0 {
+			change := math.Log(cost / float64(e.Cost))
 			changes = append(changes, change)
-			rates = append(rates, change/max(e.Last.End.Sub(e.CostEnd).Seconds(), 1))
+			rates = append(rates, change/max(e.Last.End.since(e.CostEnd), 1))
 		}
-		e.Cost, e.CostEnd = cost, e.Last.End
+		e.Cost, e.CostEnd = float32(cost), e.Last.End
 	}
 	if len(changes) < fewChanges {
 		return
@@ -58,7 +58,7 @@ func (u *update) noiseFloor() float64 {
 	requests, n := 0.0, 0
 	for i := range u.points {
 		if r := u.list[i].Last.Requests; u.points[i].reporting && r > 0 {
-			requests += r
+			requests += float64(r)
 			n++
 		}
 	}
@@ -81,7 +81,7 @@ func (u *update) conclude() {
 		count(&r.Clamped, e.Clamped)
 		count(&r.Guarded, e.Guarded)
 		count(&r.Silent, e.Silent)
-		count(&r.Doubted, u.now.Before(e.DoubtedUntil))
+		count(&r.Doubted, u.now < e.DoubtedUntil)
 	}
 	r.NoiseFloor = math.NaN()
 	if r.Reporting > 1 {

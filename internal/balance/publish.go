@@ -3,6 +3,7 @@
 package balance
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -22,7 +23,7 @@ func (s State) Weights() []Weight {
 // mode and in a blend these are not the weights of the State. Publications must be told in the order of time; one that is not
 // later than the last replaces it.
 func (s State) Publish(at time.Time, weights []Weight) State {
-	p := Publication{At: at}
+	p := Publication{At: InstantOf(at)}
 	told := normalised(weights)
 	p.Weights = make([]float64, len(told))
 	for i, w := range told {
@@ -30,7 +31,7 @@ func (s State) Publish(at time.Time, weights []Weight) State {
 	}
 	p.IDs = s.publishedIDs(told)
 	kept := s.Published
-	for len(kept) > 0 && !kept[len(kept)-1].At.Before(at) {
+	for len(kept) > 0 && kept[len(kept)-1].At >= p.At {
 		kept = kept[:len(kept)-1]
 	}
 	s.Published = append(slices.Clip(kept), p)
@@ -54,21 +55,32 @@ func (s State) publishedIDs(told []Weight) []string {
 
 // moved returns the largest change of a weight since the last publication, see Result.Moved.
 func (s State) moved() float64 {
-	if len(s.Published) == 0 {
-		return Change(nil, s.Weights())
+	last := Publication{}
+	if n := len(s.Published); n > 0 {
+		last = s.Published[n-1]
 	}
-	last := s.Published[len(s.Published)-1]
-	told := make([]Weight, len(last.IDs))
-	for i, id := range last.IDs {
-		told[i] = Weight{id, last.Weights[i]}
+	change, j := 0.0, 0
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		if !e.Ready {
+			continue
+		}
+		if j == len(last.IDs) || last.IDs[j] != e.ID {
+			return math.Inf(1)
+		}
+		change = max(change, math.Abs(e.Weight/last.Weights[j]-1))
+		j++
 	}
-	return Change(told, s.Weights())
+	if j < len(last.IDs) {
+		return math.Inf(1)
+	}
+	return change
 }
 
 // forget leaves out the publications that no report that is still fresh can have been caused by.
-func forget(published []Publication, before time.Time) []Publication {
+func forget(published []Publication, before Instant) []Publication {
 	first := 0
-	for first+1 < len(published) && !published[first+1].At.After(before) {
+	for first+1 < len(published) && published[first+1].At <= before {
 		first++
 	}
 	return published[first:]

@@ -24,7 +24,7 @@ type Stored struct {
 func (s State) Store() []Stored {
 	stored := make([]Stored, len(s.Endpoints))
 	for i, e := range s.Endpoints {
-		stored[i] = Stored{e.ID, Units(e.Weight), millionths(e.Integral), millionths(e.LastError), e.Cold}
+		stored[i] = Stored{e.ID, Units(e.Weight), millionths(float64(e.Integral)), millionths(float64(e.LastError)), e.Cold}
 	}
 	return stored
 }
@@ -38,14 +38,14 @@ const maxTerm = 1000
 // makes different from the weights; nil says that it was the stored weights. Reports that end before at are not used: they are of
 // a time of which nothing is known.
 func Restore(at time.Time, stored []Stored, published []Weight) State {
-	s := State{Updated: at}
+	s := State{Updated: InstantOf(at)}
 	sorted := slices.Clone(stored)
 	slices.SortStableFunc(sorted, func(a, b Stored) int { return strings.Compare(a.ID, b.ID) })
 	sorted = slices.CompactFunc(sorted, func(a, b Stored) bool { return a.ID == b.ID })
 	for _, e := range sorted {
 		s.Endpoints = append(s.Endpoints, EndpointState{
-			ID: e.ID, Weight: FromUnits(e.Units), Ready: true, Cold: e.Cold, Silent: true, Seen: at,
-			Integral: bounded(float64(e.IntegralMillionths)/1e6, maxTerm), LastError: bounded(float64(e.ErrorMillionths)/1e6, maxTerm),
+			ID: e.ID, Weight: FromUnits(e.Units), Ready: true, Cold: e.Cold, Silent: true, Seen: InstantOf(at),
+			Integral: float32(bounded(float64(e.IntegralMillionths)/1e6, maxTerm)), LastError: float32(bounded(float64(e.ErrorMillionths)/1e6, maxTerm)),
 		})
 	}
 	if published == nil {

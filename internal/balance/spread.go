@@ -4,8 +4,8 @@ package balance
 
 // limited is a weight with its limits.
 type limited struct {
-	index             int
 	weight, low, high float64
+	index             int32
 	// held says that the weight is at a limit, which the others make up for.
 	held bool
 }

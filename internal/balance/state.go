@@ -23,7 +23,7 @@ type Report struct {
 }
 
 // Input is what an update knows. Endpoints and reports may come in any order; those that are sorted by ID, and by endpoint and
-// end, are not sorted again, which saves two thirds of the time. Of endpoints with the same ID the first that is ready counts.
+// end, are not sorted again, which saves most of the time. Of endpoints with the same ID the first that is ready counts.
 type Input struct {
 	Now       time.Time
 	Endpoints []Endpoint
@@ -44,7 +44,7 @@ type State struct {
 	// Endpoints are sorted by ID.
 	Endpoints []EndpointState
 	// Updated is when the last update happened that was not skipped.
-	Updated time.Time
+	Updated Instant
 	// Noise is the estimate of how much one measurement of load differs from the next by chance, as a logarithm of a ratio.
 	Noise float64
 	// Trend is by how much all traffic grows, as a logarithm of a ratio in a second.
@@ -55,29 +55,29 @@ type State struct {
 	Evidence Evidence
 }
 
-// EndpointState is what a controller remembers of an endpoint.
+// EndpointState is what a controller remembers of an endpoint. There can be a hundred thousand, so what needs no more has 32 bits.
 type EndpointState struct {
 	ID string
 	// Weight is the controller's own, with a mean of 1 over the endpoints that are ready.
 	Weight float64
 	// Integral is the leaky sum of errors.
-	Integral float64
+	Integral float32
 	// LastError is the error at the last update that the endpoint reported for.
-	LastError float64
+	LastError float32
 	// Cost is the load for a weight of 1 at that update, of reports that ended at CostEnd; 0 if there was none.
-	Cost    float64
-	CostEnd time.Time
+	Cost    float32
+	CostEnd Instant
 	// Seen is the end of the last report that was used; older ones are not used any more.
-	Seen time.Time
+	Seen Instant
 	// Last is what the last usable reports said.
 	Last Sample
 	// Probe asks whether load follows the published weight.
 	Probe Probe
 	// Doubts is how many times in a row the endpoint had more weight and reported no more load. Until DoubtedUntil it does not get
 	// more than Trusted, the weight that it had before.
-	Doubts       int
-	DoubtedUntil time.Time
-	Trusted      float64
+	Doubts       uint8
+	DoubtedUntil Instant
+	Trusted      float32
 	// Ready endpoints get traffic.
 	Ready bool
 	// Cold endpoints joined others, and have not yet found their place.
@@ -92,19 +92,19 @@ type EndpointState struct {
 
 // Sample is what the reports that came between two updates say together. NaN is a figure that none of them has.
 type Sample struct {
-	// End is when the last of them ended; the zero time means that there is no sample.
-	End time.Time
+	// End is when the last of them ended; 0 means that there is no sample.
+	End Instant
 	// CPU, InFlight and Custom are means.
-	CPU, InFlight, Custom float64
+	CPU, InFlight, Custom float32
 	// Requests is how many ended, Failed which part of them failed.
-	Requests, Failed float64
+	Requests, Failed float32
 	// Published is the mean weight that clients were told during the sample, 0 if they did not know the endpoint.
-	Published float64
+	Published float32
 }
 
 // Publication is what clients were told at a time.
 type Publication struct {
-	At time.Time
+	At Instant
 	// IDs are sorted, and shared between publications of the same endpoints. Weights has the same length.
 	IDs     []string
 	Weights []float64

@@ -2,7 +2,10 @@
 
 package balance
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // quantile returns the value of which part of the values are at most as large, of which there must be some. It changes
 // their order.
@@ -37,11 +40,17 @@ func quantile(values []float64, part float64) float64 {
 	return values[k]
 }
 
+// median returns NaN if there are no values. It changes their order.
 func median(values []float64) float64 {
-	if len(values) == 0 {
+	n := len(values)
+	if n == 0 {
 		return math.NaN()
 	}
-	return quantile(values, 0.5)
+	low := quantile(values, 0.5)
+	if n%2 != 0 {
+		return low
+	}
+	return low + (slices.Min(values[n/2:])-low)/2 // What is behind the quantile is not smaller.
 }
 
 // expectedMaximum returns how many standard deviations the largest of n normal values is above their mean, as Blom approximates

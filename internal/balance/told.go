@@ -2,10 +2,7 @@
 
 package balance
 
-import (
-	"time"
-	"unsafe"
-)
+import "unsafe"
 
 // toldWeights finds what clients were told of an endpoint at a time.
 type toldWeights struct {
@@ -31,6 +28,11 @@ func sameSlice(a, b []string) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
+// sameString says that strings are the same without looking at them; false says nothing.
+func sameString(a, b string) bool {
+	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
+}
+
 func positions(ids []string, list []EndpointState) []int32 {
 	found, j := make([]int32, len(list)), 0
 	for i := range list {
@@ -41,6 +43,7 @@ func positions(ids []string, list []EndpointState) []int32 {
 		found[i] = -1
 		if j < len(ids) && ids[j] == id {
 			found[i] = int32(j)
+			j++
 		}
 	}
 	return found
@@ -48,26 +51,27 @@ func positions(ids []string, list []EndpointState) []int32 {
 
 // mean returns the mean weight that clients were told of endpoint i from start to end; 0 if they were not told of it. Without any
 // publication it is the weight 1, because that is what clients do who were told nothing.
-func (t *toldWeights) mean(i int, start, end time.Time) float64 {
+func (t *toldWeights) mean(i int, start, end Instant) float64 {
 	if len(t.published) == 0 {
 		return 1
 	}
-	if !start.Before(end) {
-		start = end.Add(-time.Nanosecond)
-	}
+	start = min(start, end-1)
 	sum, until := 0.0, end
-	for k := len(t.published) - 1; k >= 0 && until.After(start); k-- {
-		from := t.published[k].At
-		if k == 0 || from.Before(start) {
+	for k := len(t.published) - 1; k >= 0 && until > start; k-- {
+		from := max(t.published[k].At, start)
+		if k == 0 {
 			from = start // The oldest publication is taken to have been there from ever on.
 		}
-		if !from.Before(until) {
+		if from >= until {
 			continue
 		}
 		if at := t.positions[k][i]; at >= 0 {
-			sum += t.published[k].Weights[at] * until.Sub(from).Seconds()
+			if until-from == end-start {
+				return t.published[k].Weights[at]
+			}
+			sum += t.published[k].Weights[at] * float64(until-from)
 		}
 		until = from
 	}
-	return sum / end.Sub(start).Seconds()
+	return sum / float64(end-start)
 }

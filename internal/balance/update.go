@@ -5,34 +5,34 @@ package balance
 import (
 	"math"
 	"slices"
-	"time"
 )
 
 // point is what an update works out of an endpoint.
 type point struct {
+	// figure is the load as reported, load the same kept from being out of all proportion, expected the load that the weights of
+	// the State would have caused.
+	figure, load, expected float64
+	// err is the error.
+	err float64
+	// guard is how many times as many requests in flight as usual there are, excess how many more of the requests fail.
+	guard, excess float32
+	// reach is 1 where the weight of the State is so much larger than the one that caused the load that nothing can be said of
+	// what still larger ones would, and -1 where it is so much smaller.
+	reach int8
 	// fresh says that a report came since the last update, reporting that the last one can still be used.
 	fresh, reporting bool
-	// figure is the load as reported, load the same kept from being out of all proportion.
-	figure, load float64
-	// guard is how many times as many requests in flight as usual there are, excess how many more of the requests fail.
-	guard, excess float64
-	// expected is the load that the weights of the State would have caused.
-	expected float64
-	// reach is how far the weights of the State are from those that caused the load, beyond what can be extrapolated.
-	reach float64
-	// err is the error, step the change of the weight as a logarithm.
-	err, step float64
 }
 
 // update is one call of Update.
 type update struct {
 	Config
-	now, oldest, latest time.Time
+	now, oldest, latest Instant
 	state               State
 	list                []EndpointState
 	points              []point
 	told                toldWeights
 	scratch             []float64
+	stride              int
 	result              Result
 }
 
@@ -42,12 +42,12 @@ type update struct {
 // was comes back in steps. The exception is a fleet in which so many endpoints are at a limit that no weights within them
 // have a mean of 1; the mean is kept then, up to the limits of all.
 func Update(c Config, s State, in Input) (State, Result) {
-	s = s.rewound(in.Now)
-	u := &update{Config: c, now: in.Now, oldest: in.Now.Add(-c.StaleAfter), latest: in.Now.Add(clockSkew), state: s}
+	now := InstantOf(in.Now)
+	s = s.rewound(now)
+	u := &update{Config: c, now: now, oldest: now.add(-c.StaleAfter), latest: now.add(clockSkew), state: s}
 	u.list = members(c, s.Endpoints, in.Endpoints)
 	u.points = make([]point, len(u.list))
-	u.scratch = make([]float64, 0, len(u.list))
-	before := slices.Clone(u.list)
+	u.stride = len(u.list)/sampled | 1
 	u.told = newToldWeights(s.Published, u.list)
 	u.collect(in.Reports)
 	u.measure()
@@ -58,35 +58,36 @@ func Update(c Config, s State, in Input) (State, Result) {
 		u.move()
 		u.state.Updated = u.now
 	} else {
-		for i := range before { // The reports will be used when there are enough.
-			before[i].Silent = !u.points[i].reporting
+		u.list = members(c, s.Endpoints, in.Endpoints) // The reports will be used when there are enough.
+		for i := range u.list {
+			u.list[i].Silent = !u.points[i].reporting
 		}
-		u.list = before
 	}
 	u.state.Endpoints = u.list
-	u.state.Published = forget(s.Published, u.oldest.Add(-c.StaleAfter))
+	u.state.Published = forget(s.Published, u.oldest.add(-c.StaleAfter))
 	u.conclude()
 	return u.state, u.result
 }
 
 // rewound returns a state in which nothing is later than now, for when the clock was set back.
-func (s State) rewound(now time.Time) State {
-	latest := now.Add(clockSkew)
-	if s.Updated.After(latest) {
-		s.Updated = now
+func (s State) rewound(now Instant) State {
+	latest := now.add(clockSkew)
+	s.Updated = min(s.Updated, latest)
+	later := func(e *EndpointState) bool {
+		return e.Seen > latest || e.DoubtedUntil > latest.add(doubtTime<<maxDoubts)
 	}
-	later := func(e EndpointState) bool {
-		return e.Seen.After(latest) || e.DoubtedUntil.After(latest.Add(doubtTime<<maxDoubts))
-	}
-	if slices.ContainsFunc(s.Endpoints, later) {
-		s.Endpoints = slices.Clone(s.Endpoints)
-		for i := range s.Endpoints {
-			if e := &s.Endpoints[i]; later(*e) {
-				e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
-			}
+	copied := false
+	for i := range s.Endpoints {
+		if !later(&s.Endpoints[i]) {
+			continue
 		}
+		if !copied {
+			s.Endpoints, copied = slices.Clone(s.Endpoints), true
+		}
+		e := &s.Endpoints[i]
+		e.Seen, e.Last, e.DoubtedUntil = now, Sample{}, now
 	}
-	if n := len(s.Published); n > 0 && s.Published[n-1].At.After(latest) {
+	if n := len(s.Published); n > 0 && s.Published[n-1].At > latest {
 		s.Published = []Publication{{now, s.Published[n-1].IDs, s.Published[n-1].Weights}}
 	}
 	return s
@@ -105,7 +106,7 @@ func (u *update) skip() SkipReason {
 		return SkipNoEndpoints
 	case r.Reporting < needed:
 		return SkipFewReports
-	case !(r.Mean >= u.MinLoad):
+	case !(r.Mean >= max(u.MinLoad, smallest)):
 		return SkipLowTraffic
 	case !fresh:
 		return SkipNothingNew
@@ -117,8 +118,11 @@ func (u *update) skip() SkipReason {
 // of it: they would shift it for all others, whose errors would then all be large enough to pass the noise gate.
 func (u *update) compare() {
 	mean := u.mean(func(i int) bool { return !u.list[i].Guarded && !u.list[i].Clamped })
-	if math.IsNaN(mean) {
+	if !(mean >= smallest) {
 		mean = u.mean(func(int) bool { return true })
+	}
+	if !(mean >= smallest) {
+		return
 	}
 	for i := range u.points {
 		p := &u.points[i]
@@ -131,6 +135,9 @@ func (u *update) compare() {
 		}
 	}
 }
+
+// smallest is the mean load below which quotients say nothing.
+const smallest = 1e-9
 
 // mean returns the mean of what the weights of the State would cause at some of the reporting endpoints, NaN if there are none.
 func (u *update) mean(of func(i int) bool) float64 {
@@ -163,14 +170,15 @@ const gateWidth = 1.0
 
 // control returns what is done about the error of an endpoint, as a logarithm, and keeps its integral.
 func (u *update) control(e *EndpointState, p *point) float64 {
-	kp, last := u.Kp, e.LastError
+	kp, last := u.Kp, float64(e.LastError)
 	if math.Abs(p.err) > u.FarError {
 		kp = u.KpFar
 	}
 	step := kp * p.err * u.gate(p.err)
 	if u.Ki > 0 {
-		e.Integral = bounded(leak*e.Integral+p.err, maxIntegral/u.Ki)
-		step += u.Ki * e.Integral
+		integral := bounded(leak*float64(e.Integral)+p.err, maxIntegral/u.Ki)
+		step += u.Ki * integral
+		e.Integral = float32(integral)
 	}
 	step += u.Kd * (p.err - last)
 	if u.Additive {
@@ -180,8 +188,8 @@ func (u *update) control(e *EndpointState, p *point) float64 {
 	if p.reach > 0 && step > 0 || p.reach < 0 && step < 0 && !e.Guarded {
 		step = 0
 	}
-	if u.now.Before(e.DoubtedUntil) {
-		step = min(step, math.Log(e.Trusted/e.Weight))
+	if u.now < e.DoubtedUntil {
+		step = min(step, math.Log(float64(e.Trusted)/e.Weight))
 	}
 	return bounded(step, u.MaxStep)
 }
@@ -196,30 +204,55 @@ const (
 // move changes the weights of the endpoints with a new report. The sum of those that report stays, so that the part of the
 // traffic of the silent ones does.
 func (u *update) move() {
-	reporting, sum := make([]limited, 0, u.result.Reporting), 0.0
+	before, after := 0.0, 0.0
 	for i := range u.list {
 		e, p := &u.list[i], &u.points[i]
-		e.Silent = !p.reporting
+		e.Silent, e.Clamped = !p.reporting, e.Clamped && !p.reporting
 		if !p.reporting {
 			continue
 		}
-		sum += e.Weight
-		low := u.MinWeight
-		if e.Guarded {
-			low = u.GuardedMinWeight
-		}
+		before += e.Weight
+		p.load = e.Weight // From here on it is the weight before.
 		if p.fresh {
-			p.step = u.control(e, p)
-			e.LastError = p.err
+			e.Weight *= math.Exp(u.control(e, p))
+			e.LastError = float32(p.err)
 			e.Cold = e.Cold && p.err > u.FarError
 		}
-		low = max(min(low, e.Weight), u.GuardedMinWeight) // One that was guarded comes back in steps.
-		reporting = append(reporting, limited{index: i, weight: e.Weight * math.Exp(p.step), low: low, high: u.MaxWeight})
+		after += e.Weight
+	}
+	inside := true
+	for i := range u.list {
+		if e, p := &u.list[i], &u.points[i]; p.reporting {
+			e.Weight *= before / after
+			inside = inside && e.Weight > u.lowest(e, p) && e.Weight < u.MaxWeight
+		}
+	}
+	if !inside {
+		u.limit(before)
+	}
+}
+
+// lowest returns the lower limit of an endpoint: one that was guarded comes back in steps.
+func (u *update) lowest(e *EndpointState, p *point) float64 {
+	low := u.MinWeight
+	if e.Guarded {
+		low = u.GuardedMinWeight
+	}
+	return max(min(low, p.load), u.GuardedMinWeight)
+}
+
+// limit brings the weights that have moved to their limits.
+func (u *update) limit(sum float64) {
+	reporting := make([]limited, 0, u.result.Reporting)
+	for i := range u.list {
+		if e, p := &u.list[i], &u.points[i]; p.reporting {
+			reporting = append(reporting, limited{index: int32(i), weight: e.Weight, low: u.lowest(e, p), high: u.MaxWeight})
+		}
 	}
 	spread(reporting, sum)
 	for _, l := range reporting {
-		e := &u.list[l.index]
+		e, err := &u.list[l.index], u.points[l.index].err
 		e.Weight = l.weight
-		e.Clamped = l.weight >= l.high && u.points[l.index].err > 0 || l.weight <= l.low && u.points[l.index].err < 0
+		e.Clamped = l.weight >= l.high && err > 0 || l.weight <= l.low && err < 0
 	}
 }

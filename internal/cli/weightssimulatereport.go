@@ -102,7 +102,7 @@ func known(x float64) *float64 {
 // print writes the table.
 func (r *SimulationReport) print(out io.Writer) {
 	printf(out, "%s: %s\n%s, %s, seed %d\n\n", r.Scenario, r.Description, plural(r.Endpoints, "server", "servers"),
-		time.Duration(r.DurationSeconds)*time.Second, r.Seed)
+		durationText(time.Duration(r.DurationSeconds)*time.Second), r.Seed)
 	rows(out, func(w io.Writer) {
 		printf(w, "TIME\tMAX/AVG\tP95/AVG\tP5/AVG\tAVERAGE\tWEIGHTS\tFAILED\tCONTROLLER\n")
 		for _, row := range r.Rows {
@@ -120,6 +120,14 @@ func (r *SimulationReport) moves() string {
 		return "keys"
 	}
 	return "traffic"
+}
+
+// durationText prints a duration in whole minutes where it has such.
+func durationText(d time.Duration) string {
+	if d%time.Minute == 0 {
+		return plural(int(d/time.Minute), "minute", "minutes")
+	}
+	return d.String()
 }
 
 // clock prints seconds as minutes and seconds.

@@ -85,10 +85,12 @@ type Event struct {
 
 // Limits of a Scenario.
 const (
-	MinEndpoints, MaxEndpoints = 2, 5_000
-	MinDuration, MaxDuration   = time.Minute, 24 * time.Hour
-	MaxReportDelay             = 10 * time.Minute
-	MaxLoss                    = 0.99
+	MinEndpoints   = 2
+	MaxEndpoints   = 5_000
+	MinDuration    = time.Minute
+	MaxDuration    = 24 * time.Hour
+	MaxReportDelay = 10 * time.Minute
+	MaxLoss        = 0.99
 )
 
 // Validate returns an error that names the first field with a value outside its limits.

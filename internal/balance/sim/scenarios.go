@@ -67,7 +67,7 @@ func Scenarios() []Scenario {
 		base("ignoring-clients", "all clients ignore the weights", func(s *Scenario) { s.Ignoring = 1 }),
 		base("liar", "a server that always claims a tenth of the usual load", func(s *Scenario) { s.Events = at(settled, LieLow, 0) }),
 		base("low-load", "servers of three speeds that are 5% busy", func(s *Scenario) { s.Load = 0.05 }),
-		base("ring", "a hash ring with few points, whose backends get factors", ringScenario),
+		base("ring", "a hash ring of servers of three speeds, whose weights are factors of the points", ringScenario),
 	}
 	return list
 }
@@ -76,12 +76,6 @@ func ringScenario(s *Scenario) {
 	config, _ := balance.Profile(balance.ProfileRing)
 	s.Config, s.Ring, s.Load = config, true, 0.4
 	s.ReportInterval, s.Duration = 10*time.Second, 2*time.Hour
-}
-
-// literal makes the controller of a scenario the literal PID.
-func literal(s *Scenario) {
-	config, _ := balance.Profile(balance.ProfileCustom)
-	s.Config = config
 }
 
 // Find returns the scenario with a name.
