@@ -49,5 +49,7 @@ func claims() []claim {
 		{exact, "the same: KiB of its status, at most", 256, atMost, migrationStatusKiB},
 		{exact, "the same: KiB of routing.json, at most", 64, atMost, migrationRoutingKiB},
 		{exact, "the same: writes in 100 looks at which nothing has changed, at most", 0, atMost, migrationIdleWrites},
+		{timed, "xDS, 1,000 clients: seconds until the last has new weights of 1,000 endpoints, at most", 2, atMost, xdsSeconds(false)},
+		{timed, "the same incrementally, at most", 2, atMost, xdsSeconds(true)},
 	}
 }
