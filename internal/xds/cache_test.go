@@ -13,7 +13,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	subscription "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -383,4 +385,41 @@ func TestNodeStays(t *testing.T) {
 	eventually(t, "the stream waits", func() bool { return s.caches[1].views[view{zone: "zone-a"}].linear.NumWatches("shop/a") == 1 })
 	set(t, s, a)
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/a 0 zone-a/ 9: 10.0.0.0=9; 0 zone-b/ 9: 10.0.0.1=9")
+}
+
+// TestEncodesOnce compares the memory of what two clients are sent.
+func TestEncodesOnce(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	set(t, s, Assignment{Policy: "shop/a", Endpoints: fleet(1000, 1)})
+	endpoints := s.caches[1]
+	var sent [4][]byte
+	for i, name := range []string{"first", "second"} {
+		node := nodeOf(name, "", "envoy")
+		out := make(chan cache.Response, 1)
+		if _, err := endpoints.CreateWatch(&cache.Request{Node: node, TypeUrl: resource.EndpointType},
+			new(subscription.NewSotwSubscription([]string{"shop/a"}, false)), out); err != nil {
+			t.Fatal(err)
+		}
+		response, err := (<-out).GetDiscoveryResponse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent[i] = response.GetResources()[0].GetValue()
+		increments := make(chan cache.DeltaResponse, 1)
+		if _, err := endpoints.CreateDeltaWatch(&cache.DeltaRequest{Node: node, TypeUrl: resource.EndpointType},
+			new(subscription.NewDeltaSubscription([]string{"shop/a"}, nil, nil, false)), increments); err != nil {
+			t.Fatal(err)
+		}
+		increment, err := (<-increments).GetDeltaDiscoveryResponse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent[2+i] = increment.GetResources()[0].GetResource().GetValue()
+	}
+	for i := range sent {
+		if &sent[i][0] != &sent[0][0] {
+			t.Errorf("client %d was sent bytes of its own", i)
+		}
+	}
 }
