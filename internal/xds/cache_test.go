@@ -423,3 +423,34 @@ func TestEncodesOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseEndsStreams, also those that wait for the first weights.
+func TestCloseEndsStreams(t *testing.T) {
+	s := New(Options{})
+	at, _ := serve(t, s, "127.0.0.1:0")
+	waiting, reports := openSotw(t, at), openLRS(t, at, nodeOf("envoy", "", ""))
+	waiting.ask(nodeOf("envoy", "", ""), resource.EndpointType, "shop/a")
+	eventually(t, "the stream is open", func() bool { return s.streams.count()[sotw] == 1 })
+	s.Close()
+	if _, err := waiting.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("discovery: got %v", err)
+	}
+	if _, err := reports.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("load reports: got %v", err)
+	}
+	if _, err := openSotw(t, at).Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("a stream that comes later: got %v", err)
+	}
+	synced, at := start(t, Options{Identifier: "synced"})
+	open, reporting := openSotw(t, at), openLRS(t, at, nodeOf("envoy", "", ""))
+	open.ask(nodeOf("envoy", "", ""), resource.EndpointType, "shop/a")
+	open.next(resource.EndpointType)
+	eventually(t, "the stream is open", func() bool { return synced.streams.count()[loadReports] == 1 })
+	synced.Close()
+	if _, err := open.Recv(); err == nil {
+		t.Error("discovery goes on")
+	}
+	if _, err := reporting.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("load reports: got %v", err)
+	}
+}
