@@ -23,7 +23,7 @@ func TestStateOfTheWorld(t *testing.T) {
 		t.Fatalf("an unknown name was answered with %v", r)
 	}
 	stream.ask(nil, resource.EndpointType, "shop/a")
-	eventually(t, "the stream waits", func() bool { return s.caches[1].views[view{}].linear.NumWatches("shop/a") == 1 })
+	eventually(t, "the stream waits", func() bool { return s.endpoints().views[view{}].linear.NumWatches("shop/a") == 1 })
 	set(t, s, one("shop/a", 1, 10000))
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/a 0 zone-a/ 10000: 10.0.0.0=10000")
 	set(t, s, one("shop/b", 1, 5))
@@ -122,6 +122,9 @@ func TestOnlyWhatIsWatchedIsMade(t *testing.T) {
 	stream.next(resource.EndpointType)
 	s.sweep()
 	s.sweep()
+	if s.find("shop/p7").empty() {
+		t.Fatal("what is watched is made anew each time")
+	}
 	if n := count(); n != 2 {
 		t.Fatalf("%d names are held; want the two that are watched", n)
 	}
@@ -134,8 +137,8 @@ func TestOnlyWhatIsWatchedIsMade(t *testing.T) {
 	}
 	s.sweep()
 	s.sweep()
-	if n := count(); n != 0 || len(s.caches[1].views) != 0 || len(s.streams.watched) != 0 || len(s.streams.open) != 0 {
-		t.Errorf("%d names, %d views, %d nodes and %d streams are held after all have gone", n, len(s.caches[1].views), len(s.streams.watched), len(s.streams.open))
+	if n := count(); n != 0 || len(s.endpoints().views) != 0 || len(s.streams.watched) != 0 || len(s.streams.open) != 0 || !s.find("shop/p7").empty() {
+		t.Errorf("%d names, %d views, %d nodes and %d streams are held after all have gone", n, len(s.endpoints().views), len(s.streams.watched), len(s.streams.open))
 	}
 }
 
@@ -144,7 +147,7 @@ func TestEncodesOnce(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
 	set(t, s, Assignment{Policy: "shop/a", Endpoints: fleet(1000, 1)})
-	endpoints := s.caches[1]
+	endpoints := s.endpoints()
 	var sent [4][]byte
 	for i, name := range []string{"first", "second"} {
 		node := nodeOf(name, "", "envoy")

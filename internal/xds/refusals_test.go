@@ -5,12 +5,15 @@ package xds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	subscription "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -113,8 +116,8 @@ func TestStreamsAreRefused(t *testing.T) {
 	if _, err := openSotw(t, at).Recv(); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("the third stream: got %v", err)
 	}
-	if len(s.caches[1].views[view{}].names) != 1 {
-		t.Errorf("names are left of streams that were refused: %v", s.caches[1].views[view{}].names)
+	if len(s.endpoints().views[view{}].names) != 1 {
+		t.Errorf("names are left of streams that were refused: %v", s.endpoints().views[view{}].names)
 	}
 }
 
@@ -129,7 +132,7 @@ func TestNodeStays(t *testing.T) {
 	stream.next(resource.EndpointType)
 	stream.ask(nodeOf("envoy", "zone-b", "envoy"), resource.EndpointType, "shop/a")
 	a.Version, a.Endpoints = 2, fleet(2, 9)
-	eventually(t, "the stream waits", func() bool { return s.caches[1].views[view{zone: "zone-a"}].linear.NumWatches("shop/a") == 1 })
+	eventually(t, "the stream waits", func() bool { return s.endpoints().views[view{zone: "zone-a"}].linear.NumWatches("shop/a") == 1 })
 	set(t, s, a)
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/a 0 zone-a/ 9: 10.0.0.0=9; 0 zone-b/ 9: 10.0.0.1=9")
 }
@@ -162,5 +165,30 @@ func TestCloseEndsStreams(t *testing.T) {
 	}
 	if _, err := reporting.Recv(); status.Code(err) != codes.Unavailable {
 		t.Errorf("load reports: got %v", err)
+	}
+}
+
+// TestZonesAreBounded: clients may say that they are anywhere.
+func TestZonesAreBounded(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	watch := func(zone string) error {
+		_, err := s.endpoints().CreateWatch(&cache.Request{Node: nodeOf("envoy", zone, "envoy"), TypeUrl: resource.EndpointType},
+			new(subscription.NewSotwSubscription([]string{"shop/a"}, false)), make(chan cache.Response, 1))
+		return err
+	}
+	for i := range maxViews {
+		if err := watch(fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := watch("another"); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("one more zone: got %v", err)
+	}
+	if err := watch("0"); err != nil {
+		t.Errorf("a zone that is there: %v", err)
+	}
+	if got := viewOf(nodeOf("envoy", strings.Repeat("x", 64), "")); got != (view{}) {
+		t.Errorf("a zone of 64 bytes is %q", got.zone)
 	}
 }
