@@ -30,7 +30,9 @@ func TestStateOfTheWorld(t *testing.T) {
 	stream.ask(nil, resource.EndpointType, "shop/a", "shop/b")
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/b 0 zone-a/ 5: 10.0.0.0=5")
 	stream.ask(nil, resource.EndpointType, "shop/a", "shop/b")
-	set(t, s, one("shop/a", 2, 10000)) // Nothing that clients see.
+	named := one("shop/a", 2, 10000)
+	named.Endpoints[0].Name = "checkout-0" // Nothing that clients see.
+	set(t, s, named)
 	set(t, s, one("shop/a", 3, 20000))
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/a 0 zone-a/ 20000: 10.0.0.0=20000")
 
@@ -49,6 +51,10 @@ func TestStateOfTheWorld(t *testing.T) {
 func TestWildcardsStandForNothing(t *testing.T) {
 	s, at := start(t, Options{})
 	set(t, s, one("shop/a", 1, 1))
+	set(t, s, one("shop/b", 1, 1))
+	other := openSotw(t, at)
+	other.ask(nodeOf("other", "", "envoy"), resource.ClusterType, "shop/b")
+	other.next(resource.ClusterType)
 	stream := openSotw(t, at)
 	stream.ask(nodeOf("envoy", "", "envoy"), resource.ClusterType)
 	if r := stream.next(resource.ClusterType); len(r.GetResources()) != 0 {

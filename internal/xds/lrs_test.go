@@ -74,6 +74,10 @@ func TestAsksForWhatIsWatched(t *testing.T) {
 			stream.next(resource.EndpointType)
 		}
 	}
+	watch("shop/early")
+	with("shop/early", 1, 30*time.Second)
+	lrs.want(30*time.Second, false, "shop/early")
+	stream.next(resource.EndpointType)
 	watch("shop/a", "shop/silent")
 	lrs.want(10*time.Second, false, "shop/a")
 	watch("shop/a", "shop/silent", "shop/b")
