@@ -30,6 +30,7 @@ func TestStateOfTheWorld(t *testing.T) {
 	stream.ask(nil, resource.EndpointType, "shop/a", "shop/b")
 	wantLines(t, assignments(t, stream.next(resource.EndpointType).GetResources()), "shop/b 0 zone-a/ 5: 10.0.0.0=5")
 	stream.ask(nil, resource.EndpointType, "shop/a", "shop/b")
+	eventually(t, "the stream waits", func() bool { return s.endpoints().views[view{}].linear.NumWatches("shop/b") == 1 })
 	named := one("shop/a", 2, 10000)
 	named.Endpoints[0].Name = "checkout-0" // Nothing that clients see.
 	set(t, s, named)
