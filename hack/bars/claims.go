@@ -50,5 +50,7 @@ func claims() []claim {
 		{exact, "the same: KiB of routing.json, at most", 64, atMost, migrationRoutingKiB},
 		{exact, "the same: writes in 100 looks at which nothing has changed, at most", 0, atMost, migrationIdleWrites},
 		{timed, "load-aware weights, 100,000 endpoints: milliseconds of a control update at the quickest, at most", 20, atMost, balanceMilliseconds},
+		{timed, "xDS, 1,000 clients: seconds until the last has new weights of 1,000 endpoints, at most", 2, atMost, xdsSeconds(false)},
+		{timed, "the same incrementally, at most", 2, atMost, xdsSeconds(true)},
 	}
 }

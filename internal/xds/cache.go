@@ -17,8 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxZoneLength is that of a label's value, which zones of nodes are.
-const maxZoneLength = 63
+const (
+	// maxZoneLength is that of a label's value, which zones of nodes are.
+	maxZoneLength = 63
+	// maxViews is how many pairs of a zone and a kind of client there are at most: each has resources of its own, whether a rule names the zone or not.
+	maxViews = 512
+)
 
 // view is what of a client decides what it is given.
 type view struct {
@@ -51,6 +55,8 @@ type typeCache struct {
 	resourceType
 	prefix string
 	find   func(name string) *policy
+	// refuse counts why a stream ends.
+	refuse func(reason string, code codes.Code, format string, values ...any) error
 	// maxNames is how many resources a stream may watch.
 	maxNames int
 
@@ -107,12 +113,15 @@ func (named) IsWildcard() bool { return false }
 func (c *typeCache) watch(node *corev3.Node, sub cache.Subscription, open func(*cache.LinearCache) (func(), error)) (func(), error) {
 	names := slices.Collect(maps.Keys(sub.SubscribedResources()))
 	if len(names) > c.maxNames {
-		return nil, status.Errorf(codes.ResourceExhausted, "a stream watches at most %d resources of a type; got %d", c.maxNames, len(names))
+		return nil, c.refuse("names", codes.ResourceExhausted, "a stream watches at most %d resources of a type; got %d", c.maxNames, len(names))
 	}
 	key := c.narrow(viewOf(node))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v := c.view(key)
+	if v == nil {
+		return nil, c.refuse("zones", codes.ResourceExhausted, "clients are in %d zones already, gRPC and others counted apart; got another, %q", maxViews, key.zone)
+	}
 	for i, name := range names {
 		if err := v.hold(name, c.find(name), key, c.build); err != nil {
 			v.release(names[:i+1])
@@ -134,9 +143,10 @@ func (c *typeCache) watch(node *corev3.Node, sub cache.Subscription, open func(*
 	}), nil
 }
 
+// view returns what the clients of a view watch, nil where there are too many views.
 func (c *typeCache) view(key view) *viewCache {
 	v := c.views[key]
-	if v == nil {
+	if v == nil && len(c.views) < maxViews {
 		v = &viewCache{linear: cache.NewLinearCache(c.url, cache.WithVersionPrefix(c.prefix)), names: make(map[string]*watched)}
 		c.views[key] = v
 	}
@@ -224,6 +234,18 @@ func (c *typeCache) sweep() {
 			delete(c.views, key)
 		}
 	}
+}
+
+// watches says whether anybody is served a name.
+func (c *typeCache) watches(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range c.views {
+		if v.names[name] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // count returns how many resources there are, and how many names are watched that stand for none.

@@ -50,7 +50,7 @@ type behaviour struct {
 	policy string
 	change func(*clusterv3.Cluster)
 	mode   v1alpha1.EDSMode
-	// gets says what the requests follow: weights, equal, orca, or one.
+	// gets says what the requests follow: weights, equal, ORCA, or one.
 	gets string
 	// off is how far the part of a backend may be from what it should be: at 4,000 requests five standard deviations of a choice by chance
 	// are 0.039, and a ring of 1024 points is off by some hundredths besides.
@@ -67,7 +67,7 @@ var behaviours = []behaviour{
 	{"least_request in wrr_locality", perLocality(&leastv3.LeastRequest{}), v1alpha1.EDSLocalityPerEndpoint, "weights", 0.039},
 	{"least_request in wrr_locality", perLocality(&leastv3.LeastRequest{}), v1alpha1.EDSEndpointWeight, "equal", 0.039},
 	{"client_side_weighted_round_robin in wrr_locality", perLocality(orcaWeights), v1alpha1.EDSLocalityPerEndpoint, "weights", 0.039},
-	{"client_side_weighted_round_robin in wrr_locality", perLocality(orcaWeights), v1alpha1.EDSEndpointWeight, "orca", 0.039},
+	{"client_side_weighted_round_robin in wrr_locality", perLocality(orcaWeights), v1alpha1.EDSEndpointWeight, "ORCA", 0.039},
 	{"pick_first", policyOf(&pickv3.PickFirst{}), v1alpha1.EDSLocalityPerEndpoint, "one", 0},
 	{"pick_first", policyOf(&pickv3.PickFirst{}), v1alpha1.EDSEndpointWeight, "one", 0},
 }
@@ -96,14 +96,14 @@ func TestClientsFollowWeights(t *testing.T) {
 			set(t, s, Assignment{Policy: "shop/checkout", Mode: b.mode, Endpoints: endpointsOf(backends, 4000, 8000, 12000, 16000)})
 			client := dial(t, at, "client", "zone-a")
 			want := map[string][]float64{
-				"weights": {0.1, 0.2, 0.3, 0.4}, "equal": {0.25, 0.25, 0.25, 0.25}, "orca": {0.48, 0.24, 0.16, 0.12},
+				"weights": {0.1, 0.2, 0.3, 0.4}, "equal": {0.25, 0.25, 0.25, 0.25}, "ORCA": {0.48, 0.24, 0.16, 0.12},
 			}[b.gets]
 			if b.gets == "one" {
 				onlyOne(t, shares(t, client, 200, backends...))
 				return
 			}
 			reached(t, client, backends...)
-			if b.gets == "orca" { // It follows after a while.
+			if b.gets == "ORCA" { // It follows after a while.
 				eventually(t, "the client follows the load", func() bool { return farthest(shares(t, client, 1000, backends...), want) < 0.08 })
 			}
 			got := shares(t, client, 4000, backends...)

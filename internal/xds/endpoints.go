@@ -57,6 +57,20 @@ func (p *policy) assignment(v view) *endpointv3.ClusterLoadAssignment {
 	return p.built[kind]
 }
 
+// empty says that nothing is kept of what clients were given.
+func (p *policy) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.built) == 0
+}
+
+// forget drops what clients were given.
+func (p *policy) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.built)
+}
+
 func (p *policy) build(kind variant) *endpointv3.ClusterLoadAssignment {
 	endpoints := p.Endpoints
 	if kind.grpc {

@@ -95,7 +95,6 @@ type clusterReports struct {
 
 // stats are what a locality and an endpoint both say.
 type stats interface {
-	GetTotalIssuedRequests() uint64
 	GetTotalSuccessfulRequests() uint64
 	GetTotalErrorRequests() uint64
 	GetTotalRequestsInProgress() uint64
@@ -158,9 +157,8 @@ func (c *clusterReports) add(id string, s stats, cpu *endpointv3.UnnamedEndpoint
 
 // figures fills in what was counted.
 func (c *clusterReports) figures(r *loadreport.Report, s stats, cpu *endpointv3.UnnamedEndpointLoadMetricStats) (why reason) {
-	finished := float64(s.GetTotalSuccessfulRequests()) + float64(s.GetTotalErrorRequests())
-	// Those that were issued may be fewer than those that ended, or more where the endpoint stalls; old clients do not count them.
-	r.Requests = max(float64(s.GetTotalIssuedRequests()), finished)
+	// Those that ended, as the errors did: one that was issued in this window may fail in the next. An endpoint that stalls has them in flight.
+	r.Requests = float64(s.GetTotalSuccessfulRequests()) + float64(s.GetTotalErrorRequests())
 	r.Errors = float64(s.GetTotalErrorRequests())
 	r.InFlight = float64(s.GetTotalRequestsInProgress())
 	if r.Requests > maxRequests || r.InFlight > maxRequests {

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,7 +98,8 @@ func New(options Options) *Server {
 	}
 	for _, t := range resourceTypes() {
 		c := &typeCache{
-			resourceType: t, prefix: options.Identifier + "/", find: s.find, maxNames: options.MaxNames, views: make(map[view]*viewCache),
+			resourceType: t, prefix: options.Identifier + "/", find: s.find, refuse: s.refuse, maxNames: options.MaxNames,
+			views: make(map[view]*viewCache),
 		}
 		s.caches = append(s.caches, c)
 		mux.Caches[t.url] = c
@@ -215,8 +218,19 @@ func (s *Server) sweepUntilStopped() {
 	}
 }
 
+// sweep drops what nobody watches.
 func (s *Server) sweep() {
 	for _, c := range s.caches {
 		c.sweep()
 	}
+	s.mu.RLock()
+	policies := slices.Collect(maps.Values(s.policies))
+	s.mu.RUnlock() // Who watches holds the lock of a cache when it asks for a policy.
+	for _, p := range policies {
+		if !p.empty() && !s.endpoints().watches(p.Policy) {
+			p.forget()
+		}
+	}
 }
+
+func (s *Server) endpoints() *typeCache { return s.caches[1] }
