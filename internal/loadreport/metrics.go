@@ -34,21 +34,22 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 // Refused counts n reports of a source that were refused.
 func (m *Metrics) Refused(source v1alpha1.LoadSourceType, reason Reason, n int) {
 	if m != nil && n > 0 {
-		m.refused.WithLabelValues(label(source), string(reason)).Add(float64(n))
+		m.refused.WithLabelValues(string(known(source)), string(reason)).Add(float64(n))
 	}
 }
 
 // Accepted counts n reports of a source that were kept.
 func (m *Metrics) Accepted(source v1alpha1.LoadSourceType, n int) {
 	if m != nil && n > 0 {
-		m.accepted.WithLabelValues(label(source)).Add(float64(n))
+		m.accepted.WithLabelValues(string(known(source))).Add(float64(n))
 	}
 }
 
-func label(source v1alpha1.LoadSourceType) string {
+// known returns a source, or otherSource.
+func known(source v1alpha1.LoadSourceType) v1alpha1.LoadSourceType {
 	switch source {
 	case v1alpha1.SourceLRS, v1alpha1.SourcePush, v1alpha1.SourceORCA, v1alpha1.SourcePrometheus, v1alpha1.SourceMetrics:
-		return string(source)
+		return source
 	}
 	return otherSource
 }

@@ -60,7 +60,9 @@ type Error struct {
 }
 
 // Error names the field, the value and the limit.
-func (e *Error) Error() string { return fmt.Sprintf("%s must be %s; got %s", e.Field, e.Limit, e.Value) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s must be %s; got %s", e.Field, e.Limit, e.Value)
+}
 
 func refuse(reason Reason, field string, value any, limit string) error {
 	return &Error{Reason: reason, Field: field, Value: fmt.Sprint(value), Limit: limit}

@@ -3,72 +3,157 @@
 package loadreport
 
 import (
+	"hash/maphash"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 )
 
-// Limits bound the memory of a Store, whatever reporters send. A field that is 0 has the default.
-type Limits struct {
-	// Reporters is how many reporters of one endpoint and source there can be, default 1,000.
-	Reporters int
-	// PolicySeries is how many pairs of an endpoint and a reporter there can be in a policy and source, default 200,000.
-	PolicySeries int
-	// Series is how many there can be in the whole store, default 1,000,000.
-	Series int
-	// MinSpacing is the least time between the ends of two reports of a reporter, default 250ms.
-	MinSpacing time.Duration
+// Store keeps the reports of the policies that this replica owns. Its methods may be called concurrently.
+type Store struct {
+	limits  Limits
+	metrics *Metrics
+	// seed makes hashes of reporters' names that nobody outside can guess.
+	seed maphash.Seed
+	// series is how many there are in all policies.
+	series atomic.Int64
+
+	mu       sync.RWMutex
+	policies map[string]*policy
 }
 
-// PolicySpec is what the store has to know of a policy.
-type PolicySpec struct {
-	// Policy is namespace/name.
-	Policy string
-	// Metric is what the policy balances: a source that has no fresh figure of it is passed over. "" is any.
-	Metric v1alpha1.LoadMetric
-	// Sources are in the order in which they count.
-	Sources []Source
-	// Endpoints are those of the target.
-	Endpoints []Endpoint
+// NewStore returns an empty one. What it refuses is counted in metrics, which can be nil.
+func NewStore(limits Limits, metrics *Metrics) *Store {
+	return &Store{limits: limits.withDefaults(), metrics: metrics, seed: maphash.MakeSeed(), policies: map[string]*policy{}}
 }
 
-// Source is one of the sources of a policy, with defaults resolved.
-type Source struct {
-	Type v1alpha1.LoadSourceType
-	// Interval is the time between reports, and StaleAfter the age from which one no longer counts.
-	Interval, StaleAfter time.Duration
+// SetPolicy replaces what was set. What was reported of endpoints and sources that are gone is forgotten.
+func (s *Store) SetPolicy(spec PolicySpec) {
+	s.mu.Lock()
+	p := s.policies[spec.Policy]
+	if p == nil {
+		p = &policy{store: s, span: defaultSpan}
+		s.policies[spec.Policy] = p
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.mu.Unlock()
+	p.set(spec)
 }
 
-// Endpoint is one of the target of a policy.
-type Endpoint struct {
-	// ID is the UID of its pod, or "address:port" where there is no pod, or the ID of a backend.
-	ID string
-	// Name is that of its pod, or "".
-	Name string
-	// Address and Port are where it serves; "" and 0 where that is not known.
-	Address string
-	Port    int32
+// DeletePolicy forgets a policy and all that was reported of it.
+func (s *Store) DeletePolicy(policy string) {
+	s.mu.Lock()
+	p := s.policies[policy]
+	delete(s.policies, policy)
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.set(PolicySpec{})
 }
 
-// Reading is what is known of the load of one endpoint. A figure that nobody reported is NaN.
-type Reading struct {
-	// Endpoint is the ID.
-	Endpoint string
-	// Source is where the policy's metric comes from. The other figures are of the first fresh source that has them.
-	Source v1alpha1.LoadSourceType
-	// Start and End are the time that the reports of Source cover. Where End is not after the since that was asked for, nothing new
-	// was reported, and the figures are those of the newest report.
-	Start, End time.Time
-	// CPU, InFlight and Custom are means over that time.
-	CPU, InFlight, Custom float64
-	// Requests and Errors count those of all reporters, and Rate is the requests a second.
-	Requests, Errors, Rate float64
-	// Reporters is how many there are of Source.
-	Reporters int
+// policy returns one, or nil.
+func (s *Store) policy(name string) *policy {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.policies[name]
 }
 
-// SourceError is what is wrong with a source.
-type SourceError struct {
-	At      time.Time
-	Message string
+// Add takes reports, and says how many were refused, by reason; nil where none was. Endpoint is an ID, or "address:port". The reports of a
+// reporter have to come in the order of their ends.
+func (s *Store) Add(now time.Time, reports ...Report) (refused map[Reason]int) {
+	var t tally
+	for len(reports) > 0 {
+		n := 1
+		for n < len(reports) && reports[n].Policy == reports[0].Policy {
+			n++
+		}
+		s.addTo(reports[0].Policy, now, reports[:n], &t)
+		reports = reports[n:]
+	}
+	t.count(s.metrics)
+	return t.refused
 }
+
+// addTo takes reports of one policy.
+func (s *Store) addTo(name string, now time.Time, reports []Report, t *tally) {
+	p := s.policy(name)
+	if p == nil {
+		for _, r := range reports {
+			t.add(r.Source, UnknownPolicy)
+		}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range reports {
+		t.add(r.Source, p.add(now, r))
+	}
+}
+
+// Collect returns what is known of each endpoint that has a fresh report, in the order of the IDs: the mean over all reports that ended after
+// since. It forgets the reports that ended at since or before, but for each reporter's newest.
+func (s *Store) Collect(policy string, now, since time.Time) []Reading {
+	p := s.policy(policy)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.collect(now, since)
+}
+
+// Fresh says of how many endpoints each source of a policy has a fresh report, whether it counts or that of an earlier source does.
+func (s *Store) Fresh(policy string, now time.Time) map[v1alpha1.LoadSourceType]int {
+	p := s.policy(policy)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fresh := make(map[v1alpha1.LoadSourceType]int, len(p.sources))
+	for i, source := range p.sources {
+		fresh[source.Type] = 0
+		for _, e := range p.sorted {
+			if e.slots[i].fresh(now.Add(-source.StaleAfter)) {
+				fresh[source.Type]++
+			}
+		}
+	}
+	return fresh
+}
+
+// SetSourceError takes note of what is wrong with a source, "" where nothing is.
+func (s *Store) SetSourceError(policy string, source v1alpha1.LoadSourceType, now time.Time, message string) {
+	p := s.policy(policy)
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if message == "" || p.source(source) < 0 {
+		delete(p.errors, source)
+		return
+	}
+	p.errors[source] = SourceError{At: now, Message: message}
+}
+
+// SourceErrors returns what is wrong with the sources of a policy.
+func (s *Store) SourceErrors(policy string) map[v1alpha1.LoadSourceType]SourceError {
+	p := s.policy(policy)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.errors)
+}
+
+// Series is how many pairs of an endpoint and a reporter there are in all policies.
+func (s *Store) Series() int { return int(s.series.Load()) }
