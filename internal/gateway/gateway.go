@@ -3,17 +3,20 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"net/http"
+	"fmt"
 	"time"
 
+	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"k8s.io/utils/clock"
 
 	balancerv1 "github.com/ringwright/ringwright/api/balancer/v1"
+	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/authn"
 	"github.com/ringwright/ringwright/internal/loadreport"
+	"github.com/ringwright/ringwright/internal/orca"
 )
 
 // Target is an endpoint that a pod is, in one policy.
@@ -34,33 +37,18 @@ type Directory interface {
 	Endpoints(podUID string) []Target
 }
 
-// Owners knows which replica has a policy.
-type Owners interface {
-	// Owner returns the address of the replica that has a policy, host:port, and whether it is this one; ok is false where none has it.
-	Owner(policy string) (address string, local bool, ok bool)
-}
-
-// Forwarder carries reports to another replica.
-type Forwarder interface {
-	// Forward sends at most MaxBatch reports to the replica at an address, and returns when it has answered.
-	Forward(ctx context.Context, address string, reports []loadreport.Report) error
-}
-
-// MaxBatch is how many reports go to a replica at a time.
-const MaxBatch = 10_000
-
 // Options say where reports go. Those that are 0 have the defaults.
 type Options struct {
 	// Directory knows the pods.
 	Directory Directory
-	// Sink takes the reports, such as Router.Route.
+	// Sink takes the reports, such as Router.Route. It does not block.
 	Sink func(reports ...loadreport.Report)
 	// Authenticator says who calls.
 	Authenticator *authn.Authenticator
 	// Rate is how many reports a second one pod may send, default 2, and Burst how many at a time, default 5.
 	Rate  float64
 	Burst int
-	// Pods is how many pods are remembered, default 200,000.
+	// Pods is how many pods are remembered, default 200,000. One has about 300 bytes.
 	Pods int
 	// Metrics counts what is refused.
 	Metrics *loadreport.Metrics
@@ -68,99 +56,108 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Gateway takes what pods push.
+// defaultInterval is what a pod is told where its policies say nothing.
+const defaultInterval = 5 * time.Second
+
+// Gateway takes what pods push. A pod reports for itself only: what it says is of the endpoints whose pod its token is bound to.
 type Gateway struct {
 	balancerv1.UnimplementedLoadReportsServer
+
+	options Options
+	pods    *podTable
 }
 
 // New returns one.
-func New(Options) *Gateway { return &Gateway{} }
-
-// Handler answers POST /v1/load, with authentication.
-func (g *Gateway) Handler() http.Handler { return http.NotFoundHandler() }
+func New(o Options) *Gateway {
+	o.Rate, o.Burst, o.Pods = cmp.Or(o.Rate, 2), cmp.Or(o.Burst, 5), cmp.Or(o.Pods, 200_000)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Gateway{options: o, pods: newPodTable(o.Pods, o.Rate, o.Burst)}
+}
 
 // Register registers the service LoadReports, whose calls are authenticated by g itself.
 func (g *Gateway) Register(server grpc.ServiceRegistrar) {
 	balancerv1.RegisterLoadReportsServer(server, g)
 }
 
-// RouterOptions say how reports reach their owners. Those that are 0 have the defaults.
-type RouterOptions struct {
-	// Owners knows them.
-	Owners Owners
-	// Store is this replica's own.
-	Store *loadreport.Store
-	// Forwarder reaches the others.
-	Forwarder Forwarder
-	// Delay is how long a report waits for others at most, default 500ms and at most 1s.
-	Delay time.Duration
-	// Queue is how many reports wait for one replica, default 100,000. Beyond that the oldest are dropped and counted.
-	Queue int
-	// Metrics counts what is dropped.
-	Metrics *loadreport.Metrics
-	// Clock is the real one by default.
-	Clock clock.WithTicker
+// pushed is what a pod sent.
+type pushed struct {
+	// read decodes the report, which nobody does for a pod that may not send one.
+	read func() (*orcav3.OrcaLoadReport, error)
+	// window is what it covers; 0 is the time since the pod's last report.
+	window time.Duration
 }
 
-// Router carries reports of every source to the owners of their policies.
-type Router struct{}
-
-// NewRouter returns one, which carries reports while Run runs.
-func NewRouter(RouterOptions) *Router { return &Router{} }
-
-// Route takes reports. It does not block.
-func (r *Router) Route(reports ...loadreport.Report) {}
-
-// Run carries reports until ctx ends, and then once more.
-func (r *Router) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-
-// ForwarderOptions say how to reach other replicas.
-type ForwarderOptions struct {
-	// TokenFile has the token of this replica's service account. It is read anew when it changes.
-	TokenFile string
-	// Credentials are those of the transport, default insecure.
-	Credentials credentials.TransportCredentials
-	// Timeout is for one batch, default 5s.
-	Timeout time.Duration
+// push takes a report of the pod that calls, and returns after how long the next one is expected. Errors are *problem.
+func (g *Gateway) push(ctx context.Context, sent pushed) (time.Duration, error) {
+	id, _ := authn.FromContext(ctx)
+	if id.PodUID == "" {
+		return 0, g.refuse(unauthenticated, loadreport.Unauthenticated, "the token is bound to no pod: use that of a projected volume of the pod")
+	}
+	now := g.options.Clock.Now()
+	last, wait := g.pods.allow(id.PodUID, now)
+	if wait > 0 {
+		p := g.refuse(tooOften, loadreport.TooOften, fmt.Sprintf("the pod may send %g reports a second, and %d at once", g.options.Rate, g.options.Burst))
+		p.retryAfter = wait
+		return 0, p
+	}
+	targets := g.options.Directory.Endpoints(id.PodUID)
+	if len(targets) == 0 {
+		return 0, g.refuse(notFound, loadreport.UnknownEndpoint,
+			fmt.Sprintf("no WeightPolicy with the source Push balances the pod %s/%s", id.Namespace, id.PodName))
+	}
+	interval := expected(targets)
+	report, err := sent.read()
+	if err != nil {
+		return 0, g.refusedBy(err)
+	}
+	window := sent.window
+	if window == 0 {
+		window = interval
+		if since := now.Sub(last); since > 0 && since <= loadreport.MaxWindow {
+			window = since
+		}
+	}
+	reports, err := g.reports(report, window, now, targets)
+	if err != nil {
+		return 0, g.refusedBy(err)
+	}
+	g.pods.reported(id.PodUID, now)
+	g.options.Sink(reports...)
+	return interval, nil
 }
 
-// GRPCForwarder reaches other replicas by the service Replicas.
-type GRPCForwarder struct{}
-
-// NewForwarder returns one.
-func NewForwarder(ForwarderOptions) *GRPCForwarder { return &GRPCForwarder{} }
-
-// Forward implements Forwarder.
-func (f *GRPCForwarder) Forward(ctx context.Context, address string, reports []loadreport.Report) error {
-	return nil
+// reports returns a report for each target for which there is a figure. It is an error where one of them cannot be true, or there is none.
+func (g *Gateway) reports(report *orcav3.OrcaLoadReport, window time.Duration, now time.Time, targets []Target) ([]loadreport.Report, error) {
+	var reports []loadreport.Report
+	custom := ""
+	for _, t := range targets {
+		r := loadreport.Report{Policy: t.Policy, Endpoint: t.Endpoint, Source: v1alpha1.SourcePush, End: now}
+		if err := orca.Read(report, window, t.CustomMetric, &r); err != nil {
+			return nil, err
+		}
+		custom = cmp.Or(custom, t.CustomMetric)
+		if !r.Empty() {
+			if err := r.Validate(now); err != nil {
+				return nil, err
+			}
+			reports = append(reports, r)
+		}
+	}
+	if len(reports) == 0 {
+		return nil, orca.Missing(custom)
+	}
+	return reports, nil
 }
 
-// Conn returns the connection to a replica, which Close closes, for other calls with the same credentials.
-func (f *GRPCForwarder) Conn(address string) (*grpc.ClientConn, error) { return nil, nil }
-
-// Close closes all connections.
-func (f *GRPCForwarder) Close() error { return nil }
-
-// ReceiverOptions say who may send reports.
-type ReceiverOptions struct {
-	// Users are the names of the users that may, such as "system:serviceaccount:ringwright:balancer".
-	Users []string
-	// Store takes the reports.
-	Store *loadreport.Store
-	// Clock is the real one by default.
-	Clock clock.PassiveClock
+// expected is the shortest interval of the targets.
+func expected(targets []Target) time.Duration {
+	var shortest time.Duration
+	for _, t := range targets {
+		if t.Interval > 0 && (shortest == 0 || t.Interval < shortest) {
+			shortest = t.Interval
+		}
+	}
+	return cmp.Or(shortest, defaultInterval)
 }
-
-// Receiver is the method Report of the service Replicas. Its calls have passed authn's interceptors.
-type Receiver struct{}
-
-// NewReceiver returns one.
-func NewReceiver(ReceiverOptions) *Receiver { return &Receiver{} }
-
-// Report takes the reports of another replica.
-func (r *Receiver) Report(ctx context.Context, request *balancerv1.ReportRequest) (*balancerv1.ReportResponse, error) {
-	return nil, nil
-}
-
-// Authorize says whether a call is from another replica: nil, or the error of a call.
-func (r *Receiver) Authorize(ctx context.Context) error { return nil }

@@ -40,17 +40,15 @@ func (r Report) Validate(now time.Time) error {
 		{"cpu_utilization", r.CPU, MaxUtilization}, {"in_flight", r.InFlight, MaxFigure}, {"custom", r.Custom, MaxFigure},
 		{"requests", r.Requests, MaxFigure}, {"errors", r.Errors, MaxFigure},
 	}
-	missing := 0
 	for _, f := range figures {
 		if math.IsNaN(f.value) {
-			missing++
 			continue
 		}
 		if err := CheckFigure(f.name, f.value, f.limit); err != nil {
 			return err
 		}
 	}
-	if missing == len(figures) {
+	if r.Empty() {
 		return refuse(NoFigure, "the report", "none", "one with a figure at least")
 	}
 	if r.Errors > r.Requests {
@@ -105,4 +103,9 @@ func (r Report) validateTime(now time.Time) error {
 		return refuse(Stale, "end", r.End.UTC().Format(time.RFC3339Nano), fmt.Sprintf("less than %s ago", MaxAge))
 	}
 	return nil
+}
+
+// Empty says whether a report has no figure.
+func (r Report) Empty() bool {
+	return math.IsNaN(r.CPU) && math.IsNaN(r.InFlight) && math.IsNaN(r.Custom) && math.IsNaN(r.Requests) && math.IsNaN(r.Errors)
 }
