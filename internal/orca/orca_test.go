@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 		},
 		"nothing":     {report: &orcav3.OrcaLoadReport{}, want: loadreport.Report{CPU: nan, Requests: nan, Errors: nan, InFlight: nan, Custom: nan}},
 		"utilization": {report: &orcav3.OrcaLoadReport{Utilization: map[string]float64{"queue": 0}}, want: loadreport.Report{CPU: nan, Requests: nan, Errors: nan, InFlight: nan, Custom: 0}},
-		"old rps":     {report: &orcav3.OrcaLoadReport{Rps: 5}, want: loadreport.Report{CPU: nan, Requests: 10, Errors: 0, InFlight: nan, Custom: nan}},
+		"old rps":     {report: &orcav3.OrcaLoadReport{Rps: 5}, want: loadreport.Report{CPU: nan, Requests: 10, Errors: 0, InFlight: nan, Custom: nan}}, //nolint:staticcheck // Deprecated.
 		"idle":        {report: &orcav3.OrcaLoadReport{NamedMetrics: map[string]float64{"in_flight": 0}}, want: loadreport.Report{CPU: nan, Requests: nan, Errors: nan, InFlight: 0, Custom: nan}},
 		"most":        {report: &orcav3.OrcaLoadReport{RpsFractional: 1e9, Eps: 5e8}, want: loadreport.Report{CPU: nan, Requests: 1e9, Errors: 5e8, InFlight: nan, Custom: nan}},
 		"negative":    {report: &orcav3.OrcaLoadReport{CpuUtilization: -1}, err: "cpu_utilization must be a number from 0 to 1000; got -1", reason: loadreport.Negative},
