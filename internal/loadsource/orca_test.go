@@ -71,14 +71,17 @@ func (s *orcaServer) listen(t *testing.T, address string, register func(*grpc.Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server = grpc.NewServer()
-	register(s.server)
+	server := grpc.NewServer()
+	s.server = server
+	register(server)
 	s.Address, s.Port = "127.0.0.1", int32(listener.Addr().(*net.TCPAddr).Port)
 	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(listener) }()
+	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		s.server.Stop()
-		<-ended
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -26,9 +26,9 @@ const (
 	// each time, with jitter.
 	MaxAttempts = 3
 	firstDelay  = 250 * time.Millisecond
-	// tripAfter is how many failures in a row open the breaker, and OpenFor how long nobody asks then; after that one query does.
-	tripAfter = 5
+	// OpenFor is how long nobody asks after tripAfter failures in a row; after that one query does.
 	OpenFor   = 30 * time.Second
+	tripAfter = 5
 	// keepServer is how long one that nobody asks is kept.
 	keepServer = 2 * time.Hour
 )

@@ -77,7 +77,7 @@ func Start(server, tool string, openMetrics []byte) (address string, stop func()
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	return "", stop, fmt.Errorf("Prometheus is not ready: %s", strings.TrimSpace(log.String()))
+	return "", stop, fmt.Errorf("starting Prometheus: not ready: %s", strings.TrimSpace(log.String()))
 }
 
 // freeAddress returns one of this host that nobody listens at.
