@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +24,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/loadreport"
+	"github.com/ringwright/ringwright/pkg/orcareport"
 )
 
 // orcaServer is a real gRPC server whose service sends reports as often as it is asked.
@@ -227,6 +231,27 @@ func TestORCAOfGRPC(t *testing.T) {
 	if got := r.wait(t, 1)[0]; got.CPU != 0.75 {
 		t.Fatalf("%+v", got)
 	}
+}
+
+// TestORCAOfReporter asks a server that reports with package orcareport: each report is of its interval.
+func TestORCAOfReporter(t *testing.T) {
+	reporter := orcareport.New(orcareport.Options{MinInterval: 10 * time.Millisecond})
+	release := make(chan struct{})
+	defer close(release)
+	for range 2 {
+		go reporter.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })).
+			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	}
+	s := &orcaServer{Endpoint: loadreport.Endpoint{ID: "uid-a", Name: "a"}}
+	s.listen(t, "", func(g *grpc.Server) { reporter.Register(g) })
+	r := newRecorder()
+	source := NewORCA(r.options(), 0, NewStreams(1))
+	source.SetEndpoints([]loadreport.Endpoint{s.Endpoint})
+	follow(t, source)
+	r.until(t, func(all []loadreport.Report, _ string) bool {
+		last := len(all) - 1
+		return last > 2 && math.Abs(all[last].InFlight-2) < 0.01 && all[last].CPU > 0
+	})
 }
 
 func TestSlowReportsAreTold(t *testing.T) {
