@@ -112,9 +112,12 @@ func TestRouter(t *testing.T) {
 		}
 
 		// r1 is away: its reports wait, the oldest are dropped, and another replica takes them over.
+		remote.mu.Lock()
 		remote.away["r1:1"] = true
+		remote.mu.Unlock()
 		r.Route(numbered("shop/one", 10, 25)...)
 		<-time.After(time.Minute)
+		synctest.Wait()
 		if n := len(remote.calls["r1:1"]); n < 8 || n > 12 { // After 0.5, 1, 2, 4, 8 and then 10 s each.
 			t.Fatalf("%d attempts in a minute", n)
 		}
