@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,6 +70,19 @@ func (r *replicas) Forward(_ context.Context, address string, reports []loadrepo
 	return nil
 }
 
+// asked returns how many reports each call had, by address, and taken what one took.
+func (r *replicas) asked() map[string][]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.calls)
+}
+
+func (r *replicas) taken(address string) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return numbers(r.got[address])
+}
+
 // numbered returns reports of one policy whose CPU is a number.
 func numbered(policy string, from, to int) (reports []loadreport.Report) {
 	for i := from; i < to; i++ {
@@ -107,7 +121,7 @@ func TestRouter(t *testing.T) {
 		}
 		<-time.After(500*time.Millisecond + 1)
 		synctest.Wait()
-		if d := cmp.Diff(map[string][]int{"r1:1": {3}, "r2:1": {1}}, remote.calls); d != "" || r.Waiting() != 0 {
+		if d := cmp.Diff(map[string][]int{"r1:1": {3}, "r2:1": {1}}, remote.asked()); d != "" || r.Waiting() != 0 {
 			t.Fatal(d)
 		}
 
@@ -118,13 +132,13 @@ func TestRouter(t *testing.T) {
 		r.Route(numbered("shop/one", 10, 25)...)
 		<-time.After(time.Minute)
 		synctest.Wait()
-		if n := len(remote.calls["r1:1"]); n < 8 || n > 12 { // After 0.5, 1, 2, 4, 8 and then 10 s each.
+		if n := len(remote.asked()["r1:1"]); n < 8 || n > 12 { // After 0.5, 1, 2, 4, 8 and then 10 s each.
 			t.Fatalf("%d attempts in a minute", n)
 		}
 		where.move("shop/one", "r2:1")
 		<-time.After(11 * time.Second)
 		synctest.Wait()
-		if d := cmp.Diff([]int{5, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}, numbers(remote.got["r2:1"])); d != "" {
+		if d := cmp.Diff([]int{5, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}, remote.taken("r2:1")); d != "" {
 			t.Fatal(d)
 		}
 
@@ -134,7 +148,7 @@ func TestRouter(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if got := numbers(remote.got["r2:1"]); got[len(got)-1] != 30 {
+		if got := remote.taken("r2:1"); got[len(got)-1] != 30 {
 			t.Fatal(got)
 		}
 		want := map[string]float64{"NoOwner": 1, "Overflow": 5}
@@ -289,5 +303,19 @@ func TestWire(t *testing.T) {
 	got := decode(&balancerv1.Report{})
 	if !errors.As(got.Validate(t0), new(*loadreport.Error)) {
 		t.Fatalf("%+v", got)
+	}
+}
+
+// TestQueueThatNobodyTakesFrom has room for what waits, and not for all that ever did.
+func TestQueueThatNobodyTakesFrom(t *testing.T) {
+	q := &queue{}
+	for i := range 10_000 {
+		q.push(numbered("p", i, i+1)[0], 20)
+	}
+	if q.len() != 20 || cap(q.reports) > 100 {
+		t.Fatalf("%d wait, room for %d", q.len(), cap(q.reports))
+	}
+	if d := cmp.Diff(9980, numbers(q.take(1))[0]); d != "" {
+		t.Fatal(d)
 	}
 }
