@@ -103,7 +103,7 @@ func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.measurements.Collect(out)
 	m.seconds.Collect(out)
-	for address, open := range m.runner.providers.open() {
+	for address, open := range m.runner.servers.Open() {
 		out <- prometheus.MustNewConstMetric(openDesc, prometheus.GaugeValue, float64(open), address)
 	}
 	m.runner.mu.Lock()

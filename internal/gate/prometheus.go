@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/promclient"
 )
 
 // The values of $ring.
@@ -49,24 +50,25 @@ func (r *Runner) measurePrometheus(ctx context.Context, t *task) Reading {
 	if window < t.gate.patience().Truncate(time.Second) {
 		return t.reading(at, migration.NoData, fmt.Sprintf("window too short: the step is in effect for %s, and is measured after %s", window, t.gate.patience()))
 	}
-	var c credentials
+	var c promclient.Credentials
 	if auth := t.gate.Prometheus.Auth; auth != nil {
 		var err error
-		if c, err = readCredentials(ctx, r.options.Secrets, types.NamespacedName{Namespace: t.subject.Namespace, Name: auth.SecretName}); err != nil {
+		key := types.NamespacedName{Namespace: t.subject.Namespace, Name: auth.SecretName}
+		if c, err = promclient.ReadCredentials(ctx, r.options.Secrets, key, "operator"); err != nil {
 			return t.reading(at, migration.Error, err.Error())
 		}
 	}
-	series := &series{task: t, provider: r.providers.get(t.gate.Prometheus.Address, c, at), credentials: c, metrics: r.metrics, window: window, at: at, since: since}
+	series := &series{task: t, server: r.servers.Get(t.gate.Prometheus.Address, c, at), credentials: c, metrics: r.metrics, window: window, at: at, since: since}
 	reading := series.measure(ctx)
-	reading.Detail = text(c.redact(reading.Detail))
+	reading.Detail = text(c.Redact(reading.Detail))
 	return reading
 }
 
 // series is the queries of one measurement.
 type series struct {
 	*task
-	provider    *provider
-	credentials credentials
+	server      *promclient.Server
+	credentials promclient.Credentials
 	metrics     *metrics
 	window      time.Duration
 	at, since   time.Time
@@ -114,17 +116,19 @@ func (s *series) query(ctx context.Context, query, ring string) answer {
 		return answer{result: migration.Error, why: err.Error()}
 	}
 	began := s.clock.Now()
-	r, err := s.provider.ask(ctx, s.credentials, question{expanded, s.at, min(s.window, maxLookback), s.gate.timeout})
+	r, err := s.server.Ask(ctx, s.credentials, promclient.Question{
+		Query: expanded, At: s.at, Lookback: min(s.window, maxLookback), Timeout: s.gate.timeout,
+	})
 	s.metrics.asked(s.clock.Now().Sub(began), err)
 	if err != nil {
 		return answer{result: migration.Error, why: err.Error()}
 	}
-	s.warnings = append(s.warnings, r.warnings...)
+	s.warnings = append(s.warnings, r.Warnings...)
 	oldest := s.at.Add(-2 * s.gate.interval)
 	if s.since.After(oldest) {
 		oldest = s.since.Truncate(time.Second)
 	}
-	return one(r.value, s.at, oldest)
+	return one(r.Value, s.at, oldest)
 }
 
 // selfTest says whether queries can be answered, before there is a candidate to judge. No series is an answer where another query

@@ -48,7 +48,7 @@ func measureAt(t *testing.T, o Options, s Subject, g v1alpha1.MigrationGate, now
 	}
 	o.Loopback = true
 	r := NewRunner(o)
-	defer r.providers.close()
+	defer r.servers.Close()
 	compiled, err := compileGate(g)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/promclient"
 )
 
 // oneSample is the answer of a Prometheus of one number at a time.
@@ -155,9 +155,9 @@ func TestServersThatAreNone(t *testing.T) {
 		"a login page":       {write(200, "<html>log in</html>"), migration.Error, "it does not answer as a Prometheus does", 1},
 		"not found":          {write(404, "no"), migration.Error, "client_error: client error: 404", 1},
 		"forbidden":          {write(403, "no"), migration.Error, "it does not allow the query with these credentials (HTTP status 403)", 2}, // As POST, then as GET.
-		"overloaded":         {write(429, "no"), migration.Error, "client error: 429", maxAttempts},
-		"broken":             {write(500, "no"), migration.Error, "server error: 500", maxAttempts},
-		"unavailable":        {write(503, `{"status":"error","errorType":"unavailable","error":"starting"}`), migration.Error, "unavailable: starting", maxAttempts},
+		"overloaded":         {write(429, "no"), migration.Error, "client error: 429", promclient.MaxAttempts},
+		"broken":             {write(500, "no"), migration.Error, "server error: 500", promclient.MaxAttempts},
+		"unavailable":        {write(503, `{"status":"error","errorType":"unavailable","error":"starting"}`), migration.Error, "unavailable: starting", promclient.MaxAttempts},
 		"its own timeout":    {write(503, `{"status":"error","errorType":"timeout","error":"query timed out"}`), migration.Error, "timeout: query timed out", 1},
 		"too large":          {write(200, strings.Repeat(" ", MaxAnswerBytes)+oneSample("0.01", now)), migration.Error, "its answer has more than 262144 bytes: aggregate", 1},
 		"as large as can be": {write(200, oneSample("0.01", now)+strings.Repeat(" ", MaxAnswerBytes-len(oneSample("0.01", now)))), migration.Pass, "value 0.01", 1},
@@ -236,101 +236,13 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestBreaker has a server that is down not asked each time, and asked again.
-func TestBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls int
-		down := true
-		p := newProviders(true).get("http://prometheus", credentials{}, time.Now())
-		p.transport.RegisterProtocol("http", roundTripper(func(r *http.Request) (*http.Response, error) {
-			calls++
-			if down {
-				return nil, fmt.Errorf("connection refused")
-			}
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(oneSample("1", time.Now()))), Request: r}, nil
-		}))
-		ask := func() error {
-			_, err := p.ask(t.Context(), credentials{}, question{query: "q", at: time.Now(), timeout: 10 * time.Second})
-			return err
-		}
-		if err := ask(); calls != maxAttempts || err == nil || err.Error() != "connection refused" {
-			t.Fatalf("%d calls, %v", calls, err)
-		}
-		_ = ask()
-		if err := ask(); calls != tripAfter || err == nil ||
-			err.Error() != "http://prometheus is not asked for 30s after 5 failures in a row: connection refused" {
-			t.Fatalf("%d calls, %v", calls, err)
-		}
-		for range 30 { // Half an hour of outage.
-			<-time.After(time.Minute)
-			for range 20 { // Gates.
-				if ask() == nil {
-					t.Fatal("an answer")
-				}
-			}
-		}
-		if calls != tripAfter+30 {
-			t.Errorf("%d calls in half an hour, want %d: one a minute", calls-tripAfter, 30)
-		}
-		down = false
-		<-time.After(openFor)
-		if err := ask(); err != nil {
-			t.Error(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		for range 2 * tripAfter { // Who gives up asking says nothing about the server.
-			_, _ = p.ask(ctx, credentials{}, question{query: "q", at: time.Now(), timeout: time.Second})
-		}
-		if err := ask(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestProviders shares one server of all migrations with the same credentials, and forgets it.
-func TestProviders(t *testing.T) {
-	p := newProviders(true)
-	one := p.get("http://a", credentials{token: "t"}, zero)
-	if p.get("http://a/", credentials{token: "t"}, zero) != one {
-		t.Error("another one for the same address and credentials")
-	}
-	for _, other := range []*provider{p.get("http://b", credentials{token: "t"}, zero), p.get("http://a", credentials{token: "u"}, zero), p.get("http://a", credentials{}, zero)} {
-		if other == one {
-			t.Error("the same one for another address or other credentials")
-		}
-	}
-	if (credentials{username: "a", password: `b" "c`}).digest() == (credentials{username: `a" "b`, password: "c"}).digest() {
-		t.Error("credentials are told apart by their bytes only")
-	}
-	if p.get("http://a", credentials{token: "t"}, zero.Add(keepProvider+time.Second)); len(p.byID) != 1 {
-		t.Errorf("%d are kept", len(p.byID))
-	}
-}
-
 // TestAddresses refuses those at which no Prometheus is.
 func TestAddresses(t *testing.T) {
-	for address, want := range map[string]bool{
-		"10.0.0.1:9090": true, "192.168.1.1:80": true, "[2001:db8::1]:443": true,
-		"169.254.169.254:80": false, "[fe80::1]:80": false, "0.0.0.0:80": false, "[::]:80": false, "224.0.0.1:80": false,
-		"127.0.0.1:80": false, "[::1]:80": false, "[::ffff:127.0.0.1]:80": false, "[::ffff:169.254.169.254]:80": false, "x": false,
-	} {
-		if err := mayDial(address, false); (err == nil) != want {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-	if err := mayDial("127.0.0.1:80", true); err != nil {
-		t.Error(err)
-	}
 	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })
 	r := NewRunner(Options{})
-	p := r.providers.get(server.URL, credentials{}, zero)
-	_, err := p.ask(t.Context(), credentials{}, question{query: "q", at: zero, timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1 is an address of this host or link, which gates cannot ask") {
+	p := r.servers.Get(server.URL, promclient.Credentials{}, zero)
+	_, err := p.Ask(t.Context(), promclient.Credentials{}, promclient.Question{Query: "q", At: zero, Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1 is an address of this host or link, which is not asked") {
 		t.Error(err)
 	}
 }

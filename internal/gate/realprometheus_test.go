@@ -5,15 +5,11 @@ package gate
 import (
 	"bytes"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringwright/ringwright/internal/testenv/realprom"
 )
 
 // zero is when the data of the real Prometheus begins. Its series have a sample every 15 seconds for an hour.
@@ -59,19 +55,6 @@ func openMetrics() []byte {
 	return out.Bytes()
 }
 
-// program returns the path of one, which CI has.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("CI has no %s: install Debian's prometheus", name)
-		}
-		t.Skipf("no %s: install Debian's prometheus", name)
-	}
-	return path
-}
-
 // realPrometheus is one server for all tests of the package, which TestMain ends.
 var realPrometheus struct {
 	sync.Once
@@ -83,65 +66,12 @@ var realPrometheus struct {
 // promServer returns the address of a real Prometheus that has the data.
 func promServer(t *testing.T) string {
 	t.Helper()
-	server, tool := program(t, "prometheus"), program(t, "promtool")
+	server, tool := realprom.Programs(t)
 	realPrometheus.Do(func() {
-		realPrometheus.address, realPrometheus.stop, realPrometheus.failure = startPrometheus(server, tool)
+		realPrometheus.address, realPrometheus.stop, realPrometheus.failure = realprom.Start(server, tool, openMetrics())
 	})
 	if realPrometheus.failure != nil {
 		t.Fatal(realPrometheus.failure)
 	}
 	return realPrometheus.address
-}
-
-func startPrometheus(server, tool string) (address string, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "ringwright-gate-")
-	if err != nil {
-		return "", nil, err
-	}
-	remove := func() { _ = os.RemoveAll(dir) }
-	data, config := filepath.Join(dir, "data"), filepath.Join(dir, "prometheus.yml")
-	metrics := filepath.Join(dir, "metrics.txt")
-	for path, content := range map[string][]byte{config: []byte("{}"), metrics: openMetrics()} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return "", remove, err
-		}
-	}
-	if output, err := exec.Command(tool, "tsdb", "create-blocks-from", "openmetrics", metrics, data).CombinedOutput(); err != nil {
-		return "", remove, fmt.Errorf("promtool: %w\n%s", err, output)
-	}
-	address, err = freeAddress()
-	if err != nil {
-		return "", remove, err
-	}
-	var log bytes.Buffer
-	cmd := exec.Command(server, "--config.file="+config, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y",
-		"--web.listen-address="+address, "--log.level=warn")
-	cmd.Stderr, cmd.Stdout = &log, &log
-	if err := cmd.Start(); err != nil {
-		return "", remove, err
-	}
-	stop = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		remove()
-	}
-	for range 200 {
-		if response, err := http.Get("http://" + address + "/-/ready"); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return "http://" + address, stop, nil
-			}
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-	return "", stop, fmt.Errorf("Prometheus is not ready: %s", strings.TrimSpace(log.String()))
-}
-
-// freeAddress returns one of this host that nobody listens at.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

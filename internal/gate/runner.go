@@ -17,6 +17,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/promclient"
 )
 
 // MaxMeasuring is how many gates are measured at a time.
@@ -71,11 +72,14 @@ type Reading struct {
 	At, Since time.Time
 }
 
+// MaxAnswerBytes is how large the body of an answer may be: a gate needs one number.
+const MaxAnswerBytes = 256 << 10
+
 // Runner measures the gates of migrations while Start runs. It is safe for concurrent use.
 type Runner struct {
-	options   Options
-	providers *providers
-	metrics   *metrics
+	options Options
+	servers *promclient.Pool
+	metrics *metrics
 	// slots has room for the gates that may be measured at a time.
 	slots chan struct{}
 
@@ -96,7 +100,9 @@ type follower struct {
 func NewRunner(o Options) *Runner {
 	r := &Runner{options: o, slots: make(chan struct{}, MaxMeasuring), follows: map[types.UID]*follower{}}
 	r.metrics = newMetrics(r)
-	r.providers = newProviders(o.Loopback)
+	r.servers = promclient.NewPool(promclient.Options{
+		MaxAnswerBytes: MaxAnswerBytes, Hint: "aggregate, a gate needs one number", UserAgent: "ringwright-operator", Loopback: o.Loopback,
+	})
 	return r
 }
 
@@ -123,7 +129,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.ctx = nil
 	r.mu.Unlock()
 	r.running.Wait()
-	r.providers.close()
+	r.servers.Close()
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/consumer"
 	"github.com/ringwright/ringwright/internal/migration"
+	"github.com/ringwright/ringwright/internal/promclient"
 )
 
 // fakeServer answers the queries of a runner in a bubble of synctest, in which there is no network.
@@ -106,7 +107,7 @@ func started(t *testing.T, server *fakeServer, o Options) (*Runner, *notices) {
 	changes := &notices{calls: map[types.NamespacedName]int{}}
 	o.Clock, o.Changed = clock.RealClock{}, changes.changed
 	r := NewRunner(o)
-	r.providers.transport = func(string) *http.Transport {
+	r.servers.Transport = func(string) *http.Transport {
 		transport := &http.Transport{}
 		transport.RegisterProtocol("http", server)
 		return transport
@@ -338,7 +339,7 @@ func TestRunnerOutage(t *testing.T) {
 			t.Errorf("%d queries in half an hour", n)
 		}
 		server.set("0.01")
-		<-time.After(time.Minute + openFor)
+		<-time.After(time.Minute + promclient.OpenFor)
 		if got := r.Follow(s, g); resultsOf(got) != "errors Pass" {
 			t.Errorf("%+v", got)
 		}
@@ -412,7 +413,7 @@ ringwright_migration_gate_value{gate="errors",name="v1-to-v2",namespace="cdn",nu
 		}
 		server.set("")
 		<-time.After(10 * time.Minute)
-		if got := r.providers.open()["http://prometheus"]; got != 1 {
+		if got := r.servers.Open()["http://prometheus"]; got != 1 {
 			t.Errorf("%d open", got)
 		}
 	})

@@ -169,6 +169,9 @@ func TestRate(t *testing.T) {
 
 // TestPodsAreBounded has a million pods.
 func TestPodsAreBounded(t *testing.T) {
+	if raceDetector {
+		t.Skip("it takes minutes")
+	}
 	heap := func() int {
 		var m runtime.MemStats
 		runtime.GC()

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +69,19 @@ func (r *replicas) Forward(_ context.Context, address string, reports []loadrepo
 	return nil
 }
 
+// asked returns how many reports each call had, by address, and taken what one took.
+func (r *replicas) asked() map[string][]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.calls)
+}
+
+func (r *replicas) taken(address string) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return numbers(r.got[address])
+}
+
 // numbered returns reports of one policy whose CPU is a number.
 func numbered(policy string, from, to int) (reports []loadreport.Report) {
 	for i := from; i < to; i++ {
@@ -107,21 +120,24 @@ func TestRouter(t *testing.T) {
 		}
 		<-time.After(500*time.Millisecond + 1)
 		synctest.Wait()
-		if d := cmp.Diff(map[string][]int{"r1:1": {3}, "r2:1": {1}}, remote.calls); d != "" || r.Waiting() != 0 {
+		if d := cmp.Diff(map[string][]int{"r1:1": {3}, "r2:1": {1}}, remote.asked()); d != "" || r.Waiting() != 0 {
 			t.Fatal(d)
 		}
 
 		// r1 is away: its reports wait, the oldest are dropped, and another replica takes them over.
+		remote.mu.Lock()
 		remote.away["r1:1"] = true
+		remote.mu.Unlock()
 		r.Route(numbered("shop/one", 10, 25)...)
 		<-time.After(time.Minute)
-		if n := len(remote.calls["r1:1"]); n < 8 || n > 12 { // After 0.5, 1, 2, 4, 8 and then 10 s each.
+		synctest.Wait()
+		if n := len(remote.asked()["r1:1"]); n < 8 || n > 12 { // After 0.5, 1, 2, 4, 8 and then 10 s each.
 			t.Fatalf("%d attempts in a minute", n)
 		}
 		where.move("shop/one", "r2:1")
 		<-time.After(11 * time.Second)
 		synctest.Wait()
-		if d := cmp.Diff([]int{5, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}, numbers(remote.got["r2:1"])); d != "" {
+		if d := cmp.Diff([]int{5, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}, remote.taken("r2:1")); d != "" {
 			t.Fatal(d)
 		}
 
@@ -131,7 +147,7 @@ func TestRouter(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if got := numbers(remote.got["r2:1"]); got[len(got)-1] != 30 {
+		if got := remote.taken("r2:1"); got[len(got)-1] != 30 {
 			t.Fatal(got)
 		}
 		want := map[string]float64{"NoOwner": 1, "Overflow": 5}
@@ -159,46 +175,6 @@ func counters(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 		}
 	}
 	return got
-}
-
-// TestQueue compares with a plain slice.
-func TestQueue(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	const limit = 20
-	q, want, next := &queue{}, []int(nil), 0
-	var taken []loadreport.Report
-	for range 10_000 {
-		switch random.IntN(4) {
-		case 0:
-			taken = q.take(random.IntN(limit))
-			n := len(taken)
-			if d := cmp.Diff(append([]int(nil), want[:n]...), append([]int(nil), numbers(taken)...)); d != "" {
-				t.Fatal(d)
-			}
-			want = want[n:]
-		case 1:
-			if len(taken) > 0 {
-				want = append(numbers(taken), want...)
-				dropped := q.pushFront(taken, limit)
-				if over := max(len(want)-limit, 0); over != len(dropped) {
-					t.Fatalf("%d dropped, want %d", len(dropped), over)
-				}
-				want = want[max(len(want)-limit, 0):]
-				taken = nil
-			}
-		default:
-			_, full := q.push(numbered("p", next, next+1)[0], limit)
-			want = append(want, next)
-			next++
-			if full != (len(want) > limit) {
-				t.Fatal("it is full, or not")
-			}
-			want = want[max(len(want)-limit, 0):]
-		}
-		if q.len() != len(want) || cap(q.reports) > 8*limit {
-			t.Fatalf("%d wait, want %d; room for %d", q.len(), len(want), cap(q.reports))
-		}
-	}
 }
 
 // TestForward sends reports to a real replica.

@@ -27,6 +27,9 @@ func heap() int {
 
 // TestMemoryIsBounded has a million names of everything that a reporter can name.
 func TestMemoryIsBounded(t *testing.T) {
+	if raceDetector {
+		t.Skip("it takes minutes")
+	}
 	const million, room = 1_000_000, 1 << 20
 	for name, test := range map[string]struct {
 		change func(*Report, string)

@@ -3,6 +3,7 @@
 package loadreport
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -236,5 +237,31 @@ func TestJoined(t *testing.T) {
 		if d := cmp.Diff(want, got, equal); d != "" {
 			t.Fatal(d)
 		}
+	}
+}
+
+// TestManyReporters has so many that they are looked up by an index, of which half become stale.
+func TestManyReporters(t *testing.T) {
+	s := newStore(Limits{})
+	reports := func(step int, end time.Duration) (list []Report) {
+		for i := 0; i < 100; i += step {
+			list = append(list, said(lrs, "a", fmt.Sprint("client-", i), end, nan).counted(1, 10, 0))
+		}
+		return list
+	}
+	s.mustAdd(t, at(0), reports(1, 0)...)
+	if d := cmp.Diff(map[Reason]int{Replayed: 100}, s.Add(at(0), reports(1, 0)...)); d != "" {
+		t.Fatal(d)
+	}
+	s.mustAdd(t, at(15*sec), reports(2, 15*sec)...)
+	if got := s.Collect("shop/checkout", at(25*sec), at(5*sec)); got[0].Reporters != 50 || got[0].InFlight != 50 || got[0].Requests != 500 || s.Series() != 50 {
+		t.Fatalf("%+v, %d series", got, s.Series())
+	}
+	if d := cmp.Diff(map[Reason]int{Replayed: 50}, s.Add(at(25*sec), reports(2, 15*sec)...)); d != "" {
+		t.Fatal(d)
+	}
+	s.mustAdd(t, at(30*sec), reports(1, 30*sec)...)
+	if got := s.Collect("shop/checkout", at(30*sec), at(25*sec)); got[0].Reporters != 100 || s.Series() != 100 {
+		t.Fatalf("%+v, %d series", got, s.Series())
 	}
 }

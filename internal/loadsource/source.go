@@ -5,20 +5,24 @@ package loadsource
 import (
 	"context"
 	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-	metricsv1beta1 "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/loadreport"
 )
 
+// MaxMessageBytes is how long a message is.
+const MaxMessageBytes = 1024
+
 // Source asks for the load of the endpoints of one policy while Run runs.
 type Source interface {
-	// Run asks until ctx ends. It returns no error but that of ctx: what fails is told by Message and tried again.
+	// Run asks until ctx ends. What fails is told by Message and tried again; the error is that of ctx.
 	Run(ctx context.Context) error
 	// SetEndpoints replaces those that are asked for.
 	SetEndpoints(endpoints []loadreport.Endpoint)
@@ -35,34 +39,97 @@ type Options struct {
 	Interval time.Duration
 	// Report takes reports, such as gateway.Router.Route or Store.Add.
 	Report func(reports ...loadreport.Report)
-	// Message takes what is wrong with the source, "" where nothing is. It is called when that changes, and by one goroutine at a time.
+	// Message takes what is wrong with the source, "" where nothing is, in at most MaxMessageBytes. It is called when that changes, by one
+	// goroutine at a time.
 	Message func(message string)
 	// AllowLoopback is for tests: without it no address of this host or link is asked.
 	AllowLoopback bool
 	// Logger has details, none by default.
 	Logger *slog.Logger
 	// Clock is the real one by default.
-	Clock clock.WithTicker
+	Clock clock.WithTickerAndDelayedExecution
 }
 
-// Streams bounds the ORCA streams of all policies together. Its methods may be called concurrently.
-type Streams struct{}
+// base is what all sources have.
+type base struct {
+	Options
 
-// NewStreams returns room for a number of streams.
-func NewStreams(limit int) *Streams { return &Streams{} }
+	mu        sync.Mutex
+	endpoints []loadreport.Endpoint
+	// changed has a value when endpoints were set.
+	changed chan struct{}
 
-// NewORCA returns a source that opens a stream to each endpoint, at port where that is not 0.
-func NewORCA(options Options, port int32, streams *Streams) Source { return nil }
-
-// NewPrometheus returns a source that asks a Prometheus. It reads the Secret of spec.auth by reader.
-func NewPrometheus(options Options, spec v1alpha1.PrometheusSource, reader client.Reader) Source {
-	return nil
+	// telling makes one call of Message at a time.
+	telling sync.Mutex
+	told    string
 }
 
-// PodLister lists pods of a namespace for their limits: an informer's cache, or the API server.
-type PodLister = client.Reader
+func newBase(o Options) base {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return base{Options: o, changed: make(chan struct{}, 1)}
+}
 
-// NewMetrics returns a source that asks the API metrics.k8s.io for the pods that selector selects in the policy's namespace.
-func NewMetrics(options Options, selector labels.Selector, pods PodLister, metrics metricsv1beta1.PodMetricsesGetter) Source {
-	return nil
+// SetEndpoints implements Source.
+func (b *base) SetEndpoints(endpoints []loadreport.Endpoint) {
+	b.mu.Lock()
+	b.endpoints = slices.Clone(endpoints)
+	b.mu.Unlock()
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (b *base) present() []loadreport.Endpoint {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.endpoints
+}
+
+// tell says what is wrong, if that is new.
+func (b *base) tell(message string) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	if len(message) > MaxMessageBytes {
+		message = message[:MaxMessageBytes-3] + "..."
+	}
+	if message == b.told {
+		return
+	}
+	b.told = message
+	b.Logger.Info("the source has another message", "policy", b.Policy, "message", message)
+	if b.Message != nil {
+		b.Message(message)
+	}
+}
+
+// poll calls ask at each interval while there are endpoints, and begins at a random time: policies that begin together do not ask together.
+func (b *base) poll(ctx context.Context, ask func(ctx context.Context)) error {
+	timer := b.Clock.NewTimer(time.Duration(rand.Float64() * float64(b.Interval) / 4))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C():
+		}
+		timer.Reset(b.Interval)
+		if len(b.present()) > 0 {
+			ask(ctx)
+		}
+	}
+}
+
+// report returns one without figures.
+func (b *base) report(endpoint string, source v1alpha1.LoadSourceType, end time.Time, window time.Duration) loadreport.Report {
+	nan := math.NaN()
+	return loadreport.Report{
+		Policy: b.Policy, Endpoint: endpoint, Source: source, End: end, Window: window,
+		CPU: nan, InFlight: nan, Custom: nan, Requests: nan, Errors: nan,
+	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package promclient
 
 import (
 	"crypto/tls"
@@ -15,9 +15,7 @@ import (
 )
 
 const (
-	// MaxAnswerBytes is how large the body of an answer may be: a gate needs one number.
-	MaxAnswerBytes = 256 << 10
-	// maxHeaderBytes is how large the rest may be.
+	// maxHeaderBytes is how large an answer may be without its body.
 	maxHeaderBytes = 32 << 10
 	// maxConnections is how many there are to one address at a time.
 	maxConnections = 4
@@ -33,10 +31,8 @@ func (r refusal) Error() string { return string(r) }
 
 func refusef(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-var errTooLarge = refusef("its answer has more than %d bytes: aggregate, a gate needs one number", MaxAnswerBytes)
-
 // newTransport returns what speaks to one address. It goes to no proxy, and to no address of this host or of the link, where the
-// metadata service of a cloud is: people who may write a RingMigration choose the address, and the operator sends the request.
+// metadata service of a cloud is: people who may write a resource choose the address, and the operator or the balancer sends the request.
 func newTransport(ca string, loopback bool) *http.Transport {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -44,7 +40,7 @@ func newTransport(ca string, loopback bool) *http.Transport {
 		config.RootCAs.AppendCertsFromPEM([]byte(ca)) // It was checked.
 	}
 	dialer := &net.Dialer{Timeout: connectTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		return mayDial(address, loopback)
+		return MayDial(address, loopback)
 	}}
 	return &http.Transport{
 		Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true,
@@ -54,15 +50,15 @@ func newTransport(ca string, loopback bool) *http.Transport {
 	}
 }
 
-// mayDial refuses addresses at which no Prometheus is. It is asked after names were resolved.
-func mayDial(address string, loopback bool) error {
+// MayDial refuses addresses of this host and link, at which nothing is that others may have asked. It is asked after names were resolved.
+func MayDial(address string, loopback bool) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return refusef("%q is no address", address)
 	}
 	switch ip := ap.Addr().Unmap(); {
 	case ip.IsUnspecified(), ip.IsMulticast(), ip.IsLinkLocalUnicast(), ip.IsLoopback() && !loopback:
-		return refusef("%s is an address of this host or link, which gates cannot ask", ip)
+		return refusef("%s is an address of this host or link, which is not asked", ip)
 	}
 	return nil
 }
@@ -70,14 +66,15 @@ func mayDial(address string, loopback bool) error {
 // session sends the requests of one measurement.
 type session struct {
 	next http.RoundTripper
-	credentials
+	Credentials
+	options Options
 }
 
 // RoundTrip authenticates a request, and gives an answer a limit. A redirect ends it: the credentials are for one address.
 func (s session) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	s.authorize(r)
-	r.Header.Set("User-Agent", "ringwright-operator")
+	r.Header.Set("User-Agent", s.options.UserAgent)
 	response, err := s.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -86,14 +83,15 @@ func (s session) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		return nil, refusef("it redirects, which is not followed (HTTP status %d): give the address that it redirects to", response.StatusCode)
 	}
-	response.Body = &limited{ReadCloser: response.Body, left: MaxAnswerBytes}
+	response.Body = &limited{ReadCloser: response.Body, options: s.options, left: s.options.MaxAnswerBytes}
 	return response, nil
 }
 
 // limited is a body that fails beyond a limit.
 type limited struct {
 	io.ReadCloser
-	left int
+	options Options
+	left    int
 }
 
 // Read reads what is left, and one byte to see whether there is more.
@@ -103,7 +101,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	}
 	n, err := l.ReadCloser.Read(p)
 	if n > l.left {
-		return 0, errTooLarge
+		return 0, refusef("its answer has more than %d bytes: %s", l.options.MaxAnswerBytes, l.options.Hint)
 	}
 	l.left -= n
 	return n, err

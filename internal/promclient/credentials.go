@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package promclient
 
 import (
 	"context"
@@ -26,33 +26,33 @@ const (
 	keyCA       = "ca.crt"
 )
 
-// credentials are what a Secret says. They live as long as one measurement.
-type credentials struct{ token, username, password, ca string }
+// Credentials are what a Secret says. They live as long as one measurement. The zero value are none.
+type Credentials struct{ token, username, password, ca string }
 
-// readCredentials reads a Secret from the API server, each time: what was revoked there is not used here. Its errors have nothing
-// of what is in it.
-func readCredentials(ctx context.Context, reader client.Reader, key types.NamespacedName) (credentials, error) {
+// ReadCredentials reads a Secret from the API server, each time: what was revoked there is not used here. Its errors have nothing
+// of what is in it. who is who reads it, as "operator".
+func ReadCredentials(ctx context.Context, reader client.Reader, key types.NamespacedName, who string) (Credentials, error) {
 	secret := &corev1.Secret{}
 	switch err := reader.Get(ctx, key, secret); {
 	case apierrors.IsNotFound(err):
-		return credentials{}, fmt.Errorf("there is no Secret %s in namespace %s", key.Name, key.Namespace)
+		return Credentials{}, fmt.Errorf("there is no Secret %s in namespace %s", key.Name, key.Namespace)
 	case apierrors.IsForbidden(err):
-		return credentials{}, fmt.Errorf("the operator may not read Secret %s: it needs a Role in namespace %s with verb get on secrets of that name, and a RoleBinding to its service account",
-			key.Name, key.Namespace)
+		return Credentials{}, fmt.Errorf("the %s may not read Secret %s: it needs a Role in namespace %s with verb get on secrets of that name, and a RoleBinding to its service account",
+			who, key.Name, key.Namespace)
 	case err != nil:
-		return credentials{}, fmt.Errorf("reading Secret %s: %w", key.Name, err)
+		return Credentials{}, fmt.Errorf("reading Secret %s: %w", key.Name, err)
 	}
 	line := func(name string) string { return strings.TrimRight(string(secret.Data[name]), "\r\n") } // Editors and echo end files with a line.
-	c := credentials{token: line(keyToken), username: line(keyUsername), password: line(keyPassword), ca: string(secret.Data[keyCA])}
+	c := Credentials{token: line(keyToken), username: line(keyUsername), password: line(keyPassword), ca: string(secret.Data[keyCA])}
 	if err := c.check(); err != nil {
-		return credentials{}, fmt.Errorf("the Secret %s %w", key.Name, err)
+		return Credentials{}, fmt.Errorf("the Secret %s %w", key.Name, err)
 	}
 	return c, nil
 }
 
-func (c credentials) check() error {
+func (c Credentials) check() error {
 	switch {
-	case c == credentials{}:
+	case c == Credentials{}:
 		return errors.New("has none of the keys token, username with password, and ca.crt")
 	case c.token != "" && (c.username != "" || c.password != ""):
 		return errors.New("has both token and username or password: one of them has to go")
@@ -70,12 +70,12 @@ func (c credentials) check() error {
 }
 
 // digest tells credentials apart without keeping them.
-func (c credentials) digest() [sha256.Size]byte {
+func (c Credentials) digest() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.token, c.username, c.password, c.ca))
 }
 
 // authorize adds them to a request.
-func (c credentials) authorize(r *http.Request) {
+func (c Credentials) authorize(r *http.Request) {
 	switch {
 	case c.token != "":
 		r.Header.Set("Authorization", "Bearer "+c.token)
@@ -84,8 +84,8 @@ func (c credentials) authorize(r *http.Request) {
 	}
 }
 
-// redact takes them out of a text: a server may send back what it was sent.
-func (c credentials) redact(text string) string {
+// Redact takes them out of a text: a server may send back what it was sent.
+func (c Credentials) Redact(text string) string {
 	basic := base64.StdEncoding.EncodeToString([]byte(c.username + ":" + c.password))
 	for _, secret := range []string{c.token, basic, c.password} {
 		if secret != "" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package promclient
 
 import (
 	"context"
@@ -22,37 +22,51 @@ import (
 )
 
 const (
-	// maxAttempts is how often a query is sent until there is an answer, within its timeout, firstDelay apart at first and twice that
+	// MaxAttempts is how often a query is sent until there is an answer, within its timeout, firstDelay apart at first and twice that
 	// each time, with jitter.
-	maxAttempts = 3
+	MaxAttempts = 3
 	firstDelay  = 250 * time.Millisecond
-	// tripAfter is how many failures in a row open the breaker, and openFor how long nobody asks then; after that one query does.
+	// OpenFor is how long nobody asks after tripAfter failures in a row; after that one query does.
+	OpenFor   = 30 * time.Second
 	tripAfter = 5
-	openFor   = 30 * time.Second
-	// keepProvider is how long one that nobody asks is kept.
-	keepProvider = 2 * time.Hour
+	// keepServer is how long one that nobody asks is kept.
+	keepServer = 2 * time.Hour
 )
 
-// providers are the Prometheus servers that gates ask, of all migrations.
-type providers struct {
-	// transport makes what speaks to one address, with the certificates that its server is checked by.
-	transport func(ca string) *http.Transport
-
-	mu   sync.Mutex
-	byID map[providerID]*provider
+// Options say what may be asked, and by whom.
+type Options struct {
+	// MaxAnswerBytes is how large the body of an answer may be, and Hint what to do where it is larger.
+	MaxAnswerBytes int
+	Hint           string
+	// UserAgent is sent with each request.
+	UserAgent string
+	// Loopback is for tests: it allows addresses of this host.
+	Loopback bool
 }
 
-// providerID tells servers apart, and the credentials with which they are asked: what one migration's do has no effect on others.
-type providerID struct {
+// Pool has the Prometheus servers that are asked.
+type Pool struct {
+	options Options
+	// Transport makes what speaks to one address, with the certificates that its server is checked by, "" for those of the system. Tests
+	// replace it.
+	Transport func(ca string) *http.Transport
+
+	mu   sync.Mutex
+	byID map[serverID]*Server
+}
+
+// serverID tells servers apart, and the credentials with which they are asked: what those of one do has no effect on others.
+type serverID struct {
 	address     string
 	credentials [sha256.Size]byte
 }
 
-// provider is one server. It keeps no credentials but the certificates that the server is checked by.
-type provider struct {
+// Server is one server. It keeps no credentials but the certificates that the server is checked by.
+type Server struct {
+	options   Options
 	address   string
 	transport *http.Transport
-	breaker   *gobreaker.CircuitBreaker[reply]
+	breaker   *gobreaker.CircuitBreaker[Reply]
 	used      time.Time
 
 	mu sync.Mutex
@@ -60,32 +74,33 @@ type provider struct {
 	last string
 }
 
-// reply is the answer to a query.
-type reply struct {
-	value    model.Value
-	warnings promv1.Warnings
+// Reply is the answer to a query.
+type Reply struct {
+	Value    model.Value
+	Warnings promv1.Warnings
 }
 
-func newProviders(loopback bool) *providers {
-	return &providers{transport: func(ca string) *http.Transport { return newTransport(ca, loopback) }, byID: map[providerID]*provider{}}
+// NewPool returns one that nobody is in.
+func NewPool(o Options) *Pool {
+	return &Pool{options: o, Transport: func(ca string) *http.Transport { return newTransport(ca, o.Loopback) }, byID: map[serverID]*Server{}}
 }
 
-// get returns the one for an address and credentials, and drops those that nobody has asked for long.
-func (p *providers) get(address string, c credentials, now time.Time) *provider {
+// Get returns the one for an address and credentials, and drops those that nobody has asked for long.
+func (p *Pool) Get(address string, c Credentials, now time.Time) *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, other := range p.byID {
-		if now.Sub(other.used) > keepProvider {
+		if now.Sub(other.used) > keepServer {
 			other.transport.CloseIdleConnections()
 			delete(p.byID, id)
 		}
 	}
-	id := providerID{strings.TrimRight(address, "/"), c.digest()}
+	id := serverID{strings.TrimRight(address, "/"), c.digest()}
 	one := p.byID[id]
 	if one == nil {
-		one = &provider{address: id.address, transport: p.transport(c.ca)}
-		one.breaker = gobreaker.NewCircuitBreaker[reply](gobreaker.Settings{
-			MaxRequests: 1, Timeout: openFor,
+		one = &Server{options: p.options, address: id.address, transport: p.Transport(c.ca)}
+		one.breaker = gobreaker.NewCircuitBreaker[Reply](gobreaker.Settings{
+			MaxRequests: 1, Timeout: OpenFor,
 			ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
 			IsSuccessful: func(err error) bool { return !serverFailed(err) },
 			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
@@ -96,8 +111,8 @@ func (p *providers) get(address string, c credentials, now time.Time) *provider 
 	return one
 }
 
-// open returns how many breakers keep from asking an address, by address.
-func (p *providers) open() map[string]int {
+// Open returns how many breakers keep from asking an address, by address.
+func (p *Pool) Open() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	open := make(map[string]int, len(p.byID))
@@ -110,8 +125,8 @@ func (p *providers) open() map[string]int {
 	return open
 }
 
-// close ends all connections that nobody uses.
-func (p *providers) close() {
+// Close ends all connections that nobody uses.
+func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, one := range p.byID {
@@ -120,57 +135,57 @@ func (p *providers) close() {
 	}
 }
 
-// question is a query and how it is to be answered.
-type question struct {
-	query string
-	at    time.Time
-	// lookback is how old the newest sample of a series may be.
-	lookback, timeout time.Duration
+// Question is a query and how it is to be answered.
+type Question struct {
+	Query string
+	At    time.Time
+	// Lookback is how old the newest sample of a series may be, and Timeout for all attempts together.
+	Lookback, Timeout time.Duration
 }
 
-// ask sends a query until there is an answer, within its timeout. The error is for people, and has no credentials.
-func (p *provider) ask(ctx context.Context, c credentials, q question) (reply, error) {
-	client, err := api.NewClient(api.Config{Address: p.address, RoundTripper: session{p.transport, c}})
+// Ask sends a query until there is an answer, within its timeout. The error is for people, and has no credentials.
+func (p *Server) Ask(ctx context.Context, c Credentials, q Question) (Reply, error) {
+	client, err := api.NewClient(api.Config{Address: p.address, RoundTripper: session{p.transport, c, p.options}})
 	if err != nil {
-		return reply{}, fmt.Errorf("preparing the client: %w", err)
+		return Reply{}, fmt.Errorf("preparing the client: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, q.timeout)
+	limited, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.Multiplier = firstDelay, 2
-	r, err := backoff.Retry(limited, func() (reply, error) {
-		r, err := p.breaker.Execute(func() (reply, error) {
-			value, warnings, _, err := promv1.NewAPI(client).Query(limited, q.query, q.at,
-				promv1.WithTimeout(q.timeout), promv1.WithLookbackDelta(q.lookback))
+	r, err := backoff.Retry(limited, func() (Reply, error) {
+		r, err := p.breaker.Execute(func() (Reply, error) {
+			value, warnings, _, err := promv1.NewAPI(client).Query(limited, q.Query, q.At,
+				promv1.WithTimeout(q.Timeout), promv1.WithLookbackDelta(q.Lookback))
 			err = told(err)
-			p.note(c, err, q.timeout)
-			return reply{value, warnings}, err
+			p.note(c, err, q.Timeout)
+			return Reply{value, warnings}, err
 		})
 		if err != nil && !worthAnother(err) {
 			return r, backoff.Permanent(err)
 		}
 		return r, err
-	}, backoff.WithBackOff(delays), backoff.WithMaxTries(maxAttempts))
+	}, backoff.WithBackOff(delays), backoff.WithMaxTries(MaxAttempts))
 	if err == nil {
 		return r, nil
 	}
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return reply{}, fmt.Errorf("%s is not asked for %s after %d failures in a row: %s", p.address, openFor, tripAfter, p.failure())
+		return Reply{}, fmt.Errorf("%s is not asked for %s after %d failures in a row: %s", p.address, OpenFor, tripAfter, p.failure())
 	}
-	return reply{}, errors.New(c.redact(explain(err, q.timeout)))
+	return Reply{}, errors.New(c.Redact(explain(err, q.Timeout)))
 }
 
 // note remembers a failure.
-func (p *provider) note(c credentials, err error, timeout time.Duration) {
+func (p *Server) note(c Credentials, err error, timeout time.Duration) {
 	if !serverFailed(err) || errors.Is(err, context.Canceled) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = c.redact(explain(err, timeout))
+	p.last = c.Redact(explain(err, timeout))
 }
 
-func (p *provider) failure() string {
+func (p *Server) failure() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
@@ -239,7 +254,7 @@ func explain(err error, timeout time.Duration) string {
 	case errors.As(err, &answered) && answered.Type == promv1.ErrBadResponse:
 		return "it does not answer as a Prometheus does: " + answered.Msg
 	case errors.As(err, &sent):
-		return sent.Err.Error() // Without the URL, which is that of the gate.
+		return sent.Err.Error() // Without the URL, which the reader knows.
 	default:
 		return err.Error()
 	}
