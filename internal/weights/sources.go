@@ -25,13 +25,13 @@ type SourceOptions struct {
 	Store *loadreport.Store
 	// Services reads the selectors of Services; Pods lists pods, and Secrets reads those of spec.load.sources.
 	Services client.Reader
-	Pods     loadsource.PodLister
+	Pods     client.Reader
 	Secrets  client.Reader
 	Metrics  metricsv1beta1.PodMetricsesGetter
 	Streams  *loadsource.Streams
 	// Loopback allows addresses of this host, for tests.
 	Loopback bool
-	Clock    clock.WithTicker
+	Clock    clock.WithTickerAndDelayedExecution
 }
 
 // Sources runs the sources of the policies that this replica owns that ask for reports, and tells the store what each policy has. Its methods may be

@@ -30,7 +30,7 @@ func Example() {
 func ExampleReporter_Push() {
 	reporter := orcareport.New(orcareport.Options{})
 	go func() {
-		err := reporter.Push(context.Background(), "http://ringwright-balancer.ringwright-system.svc:8080", "/var/run/secrets/ringwright/token")
+		err := reporter.Push(context.Background(), "http://ringwright-balancer.ringwright-system.svc:18001", "/var/run/secrets/ringwright/token")
 		log.Print(err)
 	}()
 	log.Fatal(http.ListenAndServe(":8080", reporter.Handler(http.NotFoundHandler())))

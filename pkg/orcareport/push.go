@@ -36,7 +36,7 @@ const (
 	maxAnswer = 4 << 10
 )
 
-// Push sends reports to the balancer at a URL such as "http://ringwright-balancer.ringwright-system.svc:8080" until ctx ends, and returns the
+// Push sends reports to the balancer at a URL such as "http://ringwright-balancer.ringwright-system.svc:18001" until ctx ends, and returns the
 // error of ctx, or at once one of what it was given. Without a path in it, reports go to /v1/load.
 //
 // tokenFile is that of a projected service account token for the balancer's audience, which is read for each report.
