@@ -18,9 +18,6 @@ const (
 	converged = 2 * minute
 )
 
-// seeds is how many runs of chance a claim is about.
-const seeds = 20
-
 // kept are the runs of scenarios that several tests look at.
 var kept sync.Map
 
