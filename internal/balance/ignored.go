@@ -38,8 +38,9 @@ func (q Probe) answered(moved float64) bool {
 const (
 	// evidenceMemory is the part of the evidence that an update keeps.
 	evidenceMemory = 0.95
-	// enoughEvidence is the Count from which there is a verdict.
-	enoughEvidence = 5
+	// enoughEvidence is the Count from which there is a verdict, and leastEvidence that of a fleet with so few endpoints that they do not
+	// come to it: half as many answers as endpoints.
+	enoughEvidence, leastEvidence = 5.0, 2.0
 	// Below ignoring the weights are ignored, above following they are not; between them an earlier verdict stays.
 	ignoring, following = 0.4, 0.6
 	// leastQuestion is the error from which a question is asked, which must also be many deviations of a measurement.
@@ -55,8 +56,11 @@ const (
 	saturated = 0.9
 )
 
-func (e Evidence) response() float64 {
-	if e.Count < enoughEvidence {
+// enough is the Count from which there is a verdict about a number of endpoints.
+func enough(endpoints int) float64 { return min(enoughEvidence, max(leastEvidence, float64(endpoints)/2)) }
+
+func (e Evidence) response(endpoints int) float64 {
+	if e.Count < enough(endpoints) {
 		return math.NaN()
 	}
 	return e.Sum / e.Count
@@ -96,7 +100,7 @@ func (u *update) watch() {
 			e.Probe = Probe{Open: true, Load: float32(load), Weight: float32(weight), Own: float32(e.Weight)}
 		}
 	}
-	if v.Count >= enoughEvidence {
+	if v.Count >= enough(u.result.Reporting) {
 		switch response := v.Sum / v.Count; {
 		case response < ignoring:
 			v.Ignored = true

@@ -87,7 +87,7 @@ func (u *update) conclude() {
 	if r.Reporting > 1 {
 		r.NoiseFloor = u.noiseFloor()
 	}
-	r.Ignored, r.Response = u.state.Evidence.Ignored, u.state.Evidence.response()
+	r.Ignored, r.Response = u.state.Evidence.Ignored, u.state.Evidence.response(r.Reporting)
 	r.Moved = u.state.moved()
 }
 

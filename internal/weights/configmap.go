@@ -71,7 +71,7 @@ func (r *Reconciler) publishFile(ctx context.Context, policy *v1alpha1.WeightPol
 	if len(data) > maxConfigMap {
 		return refused(v1alpha1.ReasonPublishFailed, "ConfigMap %s: %s of %d endpoints has %d bytes, the limit is %d", name, FileName, len(h.endpoints), len(data), maxConfigMap)
 	}
-	wanted := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelWeightPolicy: policy.Name}
+	wanted := map[string]string{v1alpha1.LabelWeightPolicy: policy.Name} // Without the label of the operator, which would cache it.
 	cm := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: policy.Namespace, Name: name}
 	err = r.Live.Get(ctx, key, cm)

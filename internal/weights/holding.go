@@ -24,9 +24,6 @@ const (
 	recordInterval    = 10 * time.Minute
 )
 
-// moved is the change of a weight, as a part of it, that is worth telling clients.
-const moved = 0.01
-
 // holding is what the owner of a policy remembers while it owns it. All that may not be lost is in the WeightSets and the status.
 type holding struct {
 	// mu is held while the policy is looked at.
@@ -91,13 +88,16 @@ func (h *holding) advance(c cycle) (changed bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		if spec.TargetRef.Kind == v1alpha1.TargetHashRing {
+			weights = balance.Settled(h.told(endpoints), weights, balance.PublishFrom)
+		}
 		byGroup[zone] = weights
 		for id, units := range h.units(endpoints, weights, c.config.ColdStartWeight) {
 			next[id] = units
 		}
 	}
 	h.endpoints = c.endpoints
-	if changed = stepped || !sameEndpoints(h.served, next) || worthTelling(h.served, next, c.config); !changed {
+	if changed = stepped || !sameEndpoints(h.served, next) || worthTelling(h.served, next); !changed {
 		return false, nil
 	}
 	h.served, h.version, h.changedAt = next, h.version+1, c.now
@@ -174,14 +174,21 @@ func reportOf(r loadreport.Reading) balance.Report {
 	}
 }
 
-// worthTelling says whether a weight has changed so much that clients have to be told. With a dead band each change is large.
-func worthTelling(before, after Served, c balance.Config) bool {
-	limit := moved
-	if c.DeadBand > 0 {
-		limit = 0
+// told returns what clients were told of endpoints.
+func (h *holding) told(endpoints []Endpoint) []balance.Weight {
+	var told []balance.Weight
+	for _, e := range endpoints {
+		if units, ok := h.served[e.ID]; ok {
+			told = append(told, balance.Weight{ID: e.ID, Weight: balance.FromUnits(units)})
+		}
 	}
+	return told
+}
+
+// worthTelling says whether a weight has changed so much that clients have to be told.
+func worthTelling(before, after Served) bool {
 	for id, units := range after {
-		if change := math.Abs(float64(units)/float64(before[id]) - 1); change > limit {
+		if change := math.Abs(float64(units)/float64(before[id]) - 1); change > balance.PublishFrom {
 			return true
 		}
 	}

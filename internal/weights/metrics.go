@@ -37,7 +37,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		noise:          gauge("weight_policy_noise_floor", "What max_over_average would be by chance with perfect weights."),
 		predicted:      gauge("weight_policy_predicted_max_over_average", "What max_over_average would be with the computed weights at 100 %."),
 		endpoints:      gauge("weight_policy_endpoints", "Endpoints of the target by state.", "state"),
-		conditions:     gauge("weight_policy_condition", "1 for the status that a condition has.", "type", "status"),
+		conditions:     gauge("weight_policy_condition", "1 for the status and reason that a condition has.", "type", "status", "reason"),
 		version:        gauge("weight_policy_version", "Version of the weights that are served."),
 		rollout:        gauge("weight_policy_rollout_percent", "Part of the computed weights that is served."),
 		policies:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwright_balancer_policies_owned", Help: "WeightPolicies that this replica owns."}),
@@ -122,7 +122,7 @@ func (m *Metrics) conditionsOf(policy *v1alpha1.WeightPolicy) {
 	labels := policyLabels(policyName(policy))
 	m.conditions.DeletePartialMatch(labels)
 	for _, c := range policy.Status.Conditions {
-		m.conditions.With(with(with(labels, "type", c.Type), "status", string(c.Status))).Set(1)
+		m.conditions.With(with(with(with(labels, "type", c.Type), "status", string(c.Status)), "reason", c.Reason)).Set(1)
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *Reconciler) keepRecord(ctx context.Context, policy *v1alpha1.WeightPoli
 	object := &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: policy.Namespace, Name: weighthistory.Name(policy.Name, revision),
-			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright, v1alpha1.LabelWeightPolicy: policy.Name},
+			Labels: map[string]string{v1alpha1.LabelWeightPolicy: policy.Name},
 		},
 		Revision: revision, Data: data,
 	}

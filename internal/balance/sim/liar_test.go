@@ -78,6 +78,31 @@ func TestIgnoredWeightsAreNoticed(t *testing.T) {
 	}
 }
 
+// TestIgnoredWeightsAreNoticedInSmallFleets: where there are fewer endpoints than the answers that a verdict of a large fleet takes.
+func TestIgnoredWeightsAreNoticedInSmallFleets(t *testing.T) {
+	noticed := func(name string, endpoints int) (n int) {
+		for _, r := range runs(t, find(t, name, func(s *Scenario) { s.Endpoints = endpoints })) {
+			for _, f := range r.Frames {
+				if f.Controller.Ignored {
+					n++
+					break
+				}
+			}
+		}
+		return n
+	}
+	for _, endpoints := range []int{4, 6, 9} {
+		if got := noticed("ignoring-clients", endpoints); got != seeds {
+			t.Errorf("%d endpoints, whose weights are ignored: noticed with %d of %d seeds", endpoints, got, seeds)
+		}
+		for _, name := range []string{"three-speeds", "noisy-neighbours", "random-picks"} {
+			if got := noticed(name, endpoints); got != 0 {
+				t.Errorf("%s with %d endpoints: clients listen, and with %d of %d seeds they are said not to", name, endpoints, got, seeds)
+			}
+		}
+	}
+}
+
 // TestDoubtIsRare: honest servers, whose load changes for other reasons, are hardly ever doubted.
 func TestDoubtIsRare(t *testing.T) {
 	for _, name := range []string{"three-speeds", "noisy-neighbours", "moving-neighbours", "random-picks", "late-reports", "rolling-update", "half"} {
