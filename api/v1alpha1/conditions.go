@@ -192,7 +192,7 @@ const (
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.
 //
-// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias;ImbalanceOverLimit;FieldWithoutEffect;LargeRecipe
+// +kubebuilder:validation:Enum=BackendOnFixedPoint;BackendShadowed;TieOrderBias;ImbalanceOverLimit;FieldWithoutEffect;LargeRecipe;CoarseWeights
 type WarningReason string
 
 const (
@@ -220,4 +220,8 @@ const (
 	// WarningLargeRecipe means that the ring is published as a recipe of more points than readers build by default. They keep
 	// the ring that they have unless they are told to build more. Fewer points, or encoding Points, mend it as well.
 	WarningLargeRecipe WarningReason = "LargeRecipe"
+
+	// WarningCoarseWeights means that weights are so small whole numbers that they miss what a WeightPolicy asks for by more than 5 %.
+	// The message says how large they would have to be.
+	WarningCoarseWeights WarningReason = "CoarseWeights"
 )

@@ -62,6 +62,10 @@ type HashRingStatus struct {
 	// +optional
 	Migration *RingLock `json:"migration,omitempty"`
 
+	// loadWeights are the factors on the backends' weights that a WeightPolicy gives; absent while none does.
+	// +optional
+	LoadWeights *LoadWeights `json:"loadWeights,omitempty"`
+
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	// +optional
 	// +listType=atomic

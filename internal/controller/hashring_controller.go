@@ -78,6 +78,7 @@ func NewHashRingReconciler(
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;pods,verbs=list;watch
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
+// +kubebuilder:rbac:groups=ringwright.dev,resources=weightsets,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile drives one HashRing towards its spec: observe, plan, apply, report.
@@ -138,6 +139,9 @@ func (o outcome) requeueAfter() time.Duration {
 	if o.decision.Refusal != nil && o.decision.Refusal.Reason == v1alpha1.ReasonNameConflict {
 		after = append(after, nameRecheck)
 	}
+	if l := o.decision.Load; l != nil && !l.Until.IsZero() {
+		after = append(after, max(l.Until.Sub(o.now), time.Millisecond))
+	}
 	if m := o.decision.Members; m != nil && !m.Next.IsZero() {
 		after = append(after, max(m.Next.Sub(o.now), time.Millisecond))
 	}
@@ -188,6 +192,9 @@ func (r *HashRingReconciler) observe(ctx context.Context, ring *v1alpha1.HashRin
 	if err == nil {
 		seen.Sources, err = r.Reader.Sources(ctx, ring)
 		seen.PublishedAt = r.published.at(ring.UID)
+	}
+	if err == nil {
+		seen.WeightSets, err = r.Reader.WeightSets(ctx, ring)
 	}
 	if err == nil && r.LeaderEpoch != nil {
 		seen.LeaderEpoch, err = r.LeaderEpoch(ctx, ring.UID, plan.LastLeaderEpoch(ring, seen.Observation))

@@ -51,6 +51,7 @@ func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options)
 		Watches(&appsv1.ControllerRevision{}, handler.EnqueueRequestsFromMapFunc(ringOf)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.ringsOfService)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.ringsOfSlice)).
+		Watches(&v1alpha1.WeightSet{}, handler.EnqueueRequestsFromMapFunc(ringOfWeights)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
 			RateLimiter:             newLimiter(),
@@ -158,6 +159,15 @@ func (r *HashRingReconciler) ringsOfPod(ctx context.Context, pod client.Object) 
 		requests = append(requests, r.ringsOfSlice(ctx, &list.Items[i])...)
 	}
 	return requests
+}
+
+// ringOfWeights returns the HashRing whose backends a WeightSet has the weights of.
+func ringOfWeights(_ context.Context, set client.Object) []reconcile.Request {
+	name := set.GetLabels()[v1alpha1.LabelWeightRing]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: set.GetNamespace(), Name: name}}}
 }
 
 // ringOf returns the HashRing that a published object names in its label.

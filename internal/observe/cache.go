@@ -36,7 +36,9 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&discoveryv1.EndpointSlice{}: {Label: labels.NewSelector().Add(*ofService), Transform: slimSlice},
 		&corev1.Service{}:            {Transform: slimService},
 		// The same for pods as metadata and as a whole: a kind can have one entry only.
-		PodMetadata(): {Transform: slimPods},
+		PodMetadata():            {Transform: slimPods},
+		&v1alpha1.WeightSet{}:    {Transform: slimWeightSet},
+		&v1alpha1.WeightPolicy{}: {Transform: slimWeightPolicy},
 	}
 }
 

@@ -44,6 +44,8 @@ type chooser struct {
 	composer *composer
 	roster   roster
 	base     *baseRing
+	// load are the factors on the weights.
+	load *LoadWeights
 	// last is the routing file that is published, slot that of its ring, and pair its candidate; nil where there is none.
 	last routing.File
 	slot routing.Slot
@@ -65,6 +67,8 @@ func choose(d *Decision, r *v1alpha1.HashRing, b Builder, seen Observation, now 
 	}
 	c.roster = takeRoster(r.Spec, seen.Sources)
 	d.Problems = c.roster.problems
+	c.load = takeLoadWeights(r, seen.WeightSets, c.roster, r.Status.Migration != nil || c.pair != nil, now)
+	d.Load = c.load
 	if c.frozen() {
 		return c.freeze()
 	}
@@ -84,7 +88,7 @@ func (c *chooser) choose() (*Desired, error) {
 	if c.ring.Spec.PinnedRevision != nil {
 		return c.pinned()
 	}
-	if c.composer, err = newComposer(c.ring.Spec); err != nil {
+	if c.composer, err = c.newComposer(); err != nil {
 		return nil, err
 	}
 	if !c.base.exists() && c.roster.unread() {
@@ -101,6 +105,15 @@ func (c *chooser) choose() (*Desired, error) {
 		Clocks: members.clocks, Due: members.due, Reference: members.reference, After: weighted(members.backends), Next: members.next,
 	}
 	return c.fromMembers(members)
+}
+
+// newComposer returns the composer of spec with the factors on its weights.
+func (c *chooser) newComposer() (*composer, error) {
+	composer, err := newComposer(c.ring.Spec)
+	if err == nil {
+		composer.load = c.load
+	}
+	return composer, err
 }
 
 // members decides who is on the ring, and whether that is held.
@@ -128,7 +141,7 @@ func (c *chooser) members() (membership, error) {
 // heldBackends returns the members of a held ring: none is removed. Where that is not enough, because others were drained, the
 // published ring stays as it is.
 func (c *chooser) heldBackends(m membership) []ring.Backend {
-	if weighted(m.kept) >= minBackends(c.ring.Spec) {
+	if !c.staysHeld(m) {
 		return m.kept
 	}
 	backends := slices.Clone(c.base.backends())
@@ -136,6 +149,11 @@ func (c *chooser) heldBackends(m membership) []ring.Backend {
 		backends[i].Features = c.base.featuresOf(backends[i], c.ring.Spec)
 	}
 	return backends
+}
+
+// staysHeld says that the published ring stays as it is, whatever the weights are to be.
+func (c *chooser) staysHeld(m membership) bool {
+	return c.decision.Hold != nil && c.decision.Hold.Reason != v1alpha1.ReasonMovementBudget && weighted(m.kept) < minBackends(c.ring.Spec)
 }
 
 // released returns the members without those that are lost.
@@ -190,6 +208,8 @@ func (c *chooser) fromMembers(m membership) (*Desired, error) {
 		return nil, err
 	}
 	c.decision.Members.Placed = c.decision.Hold == nil && desired == wanted
+	c.load.Placed = desired == wanted && !c.staysHeld(m)
+	desired.Warnings = append(c.coarseWeights(m.backends), desired.Warnings...)
 	c.describePending(m, desired, config)
 	if waits {
 		if err := c.proposeAlgorithm(desired, m.backends); err != nil {

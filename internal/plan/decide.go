@@ -29,6 +29,8 @@ type Decision struct {
 	Frozen *Frozen
 	// Members says who waits to join or leave; nil where that is not known.
 	Members *Members
+	// Load are the factors on the weights of backends; nil where nobody has looked.
+	Load *LoadWeights
 	// Moved is how many positions of the key space have another owner than on the ring that was published last; nil where
 	// there is none, it is the same ring, or both are so large that it is not worth finding out.
 	Moved *uint64

@@ -85,7 +85,7 @@ func (c *chooser) wantedMembers() *membership {
 		return nil
 	}
 	var members membership
-	composer, err := newComposer(c.ring.Spec)
+	composer, err := c.newComposer()
 	if err == nil {
 		c.composer = composer
 		members, err = c.members()

@@ -71,6 +71,8 @@ type Observation struct {
 	LeaderEpoch int64
 	// Sources are what was seen of spec.backendsFrom, in the same order.
 	Sources []BackendSource
+	// WeightSets are those of the HashRing, in any order: of their endpoints IDs and weights.
+	WeightSets []v1alpha1.WeightSet
 	// Consumers are what is known of spec.consumers; nil where not all of them have been asked yet.
 	Consumers *Consumers
 	// PublishedAt is when this process published last; the zero time where it has not. The status can be behind.

@@ -149,6 +149,8 @@ type composer struct {
 	// config is the ring without its backends.
 	config    ring.Config
 	selectors []labels.Selector
+	// load are the factors on the weights; nil for none.
+	load *LoadWeights
 }
 
 // identities translates spec.identity into the terms of the engine.
@@ -181,7 +183,8 @@ func newComposer(spec v1alpha1.HashRingSpec) (*composer, error) {
 }
 
 func (c *composer) backend(b v1alpha1.Backend) ring.Backend {
-	backend := ring.Backend{ID: identity(c.spec.Identity, b), Weight: uint32(weight(b)), Zone: b.Zone}
+	backend := ring.Backend{ID: identity(c.spec.Identity, b), Zone: b.Zone}
+	backend.Weight = c.load.apply(backend.ID, uint32(weight(b)))
 	for k, selector := range c.selectors {
 		if selector.Matches(labels.Set(b.Labels)) {
 			backend.Features = append(backend.Features, c.spec.Features[k].Name)

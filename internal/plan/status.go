@@ -62,6 +62,9 @@ func describeMembers(s *v1alpha1.HashRingStatus, last v1alpha1.HashRingStatus, d
 		s.Hold = d.Hold.status(last.Hold, now)
 	}
 	s.Candidate, s.Pending = describeCandidate(d), nil
+	if d.Load != nil && d.Frozen == nil {
+		s.LoadWeights = d.Load.status(last.LoadWeights, carriedOut, d.Hold != nil && d.Hold.Reason == v1alpha1.ReasonPinned)
+	}
 	if s.Backends != nil && d.Desired != nil {
 		s.Backends.Down = int32(len(d.Desired.Down))
 	}

@@ -74,10 +74,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HashRingStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Hold"):
 		return &apiv1alpha1.HoldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadFactor"):
+		return &apiv1alpha1.LoadFactorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LoadMeasurement"):
 		return &apiv1alpha1.LoadMeasurementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LoadSource"):
 		return &apiv1alpha1.LoadSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadWeights"):
+		return &apiv1alpha1.LoadWeightsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LocalityRule"):
 		return &apiv1alpha1.LocalityRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Membership"):

@@ -576,6 +576,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: hold
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Hold
+    - name: loadWeights
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadWeights
     - name: members
       type:
         list:
@@ -631,6 +634,15 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.Identity
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadFactor
+  map:
+    fields:
+    - name: factor
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
 - name: com.github.ringwright.ringwright.api.v1alpha1.LoadMeasurement
   map:
     fields:
@@ -679,6 +691,27 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
 - name: com.github.ringwright.ringwright.api.v1alpha1.LoadSourceType
   scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.LoadWeights
+  map:
+    fields:
+    - name: applied
+      type:
+        scalar: boolean
+    - name: factors
+      type:
+        list:
+          elementType:
+            namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadFactor
+          elementRelationship: atomic
+    - name: policy
+      type:
+        scalar: string
+    - name: tombstoneUntil
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: version
+      type:
+        scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.LocalityRule
   map:
     fields:

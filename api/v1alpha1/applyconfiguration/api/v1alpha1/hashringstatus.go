@@ -40,6 +40,8 @@ type HashRingStatusApplyConfiguration struct {
 	Consumers *ConsumerStatusApplyConfiguration `json:"consumers,omitempty"`
 	// migration is the RingMigration that has the ring, and what it wants published; absent while none has it.
 	Migration *RingLockApplyConfiguration `json:"migration,omitempty"`
+	// loadWeights are the factors on the backends' weights that a WeightPolicy gives; absent while none does.
+	LoadWeights *LoadWeightsApplyConfiguration `json:"loadWeights,omitempty"`
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	Warnings []WarningApplyConfiguration `json:"warnings,omitempty"`
 	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held, MigrationRequired and Applied always,
@@ -151,6 +153,14 @@ func (b *HashRingStatusApplyConfiguration) WithConsumers(value *ConsumerStatusAp
 // If called multiple times, the Migration field is set to the value of the last call.
 func (b *HashRingStatusApplyConfiguration) WithMigration(value *RingLockApplyConfiguration) *HashRingStatusApplyConfiguration {
 	b.Migration = value
+	return b
+}
+
+// WithLoadWeights sets the LoadWeights field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoadWeights field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithLoadWeights(value *LoadWeightsApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.LoadWeights = value
 	return b
 }
 
