@@ -20,6 +20,10 @@ type Catalog struct {
 	Rings []Ring `json:"rings"`
 	// Tombstones are what is left of HashRings that are gone, in the same order.
 	Tombstones []Tombstone `json:"tombstones"`
+	// WeightPolicies are all WeightPolicies, WeightTombstones what is left of those that are gone, in the same order. They are absent where
+	// there are none, as in every catalog from before there were any.
+	WeightPolicies   []WeightPolicy    `json:"weightPolicies,omitempty"`
+	WeightTombstones []WeightTombstone `json:"weightTombstones,omitempty"`
 }
 
 // Ring is what is published for a HashRing.

@@ -208,7 +208,7 @@ func TestPack(t *testing.T) {
 	if !errors.As(err, &tooLarge) || tooLarge.Rings != 20000 || tooLarge.Packed <= catalog.MaxBytes {
 		t.Fatalf("20000 rings: %v", err)
 	}
-	if !strings.Contains(err.Error(), "the catalog of 20000 rings and 0 tombstones has ") || !strings.HasSuffix(err.Error(), "and a ConfigMap takes 1048576") {
+	if !strings.Contains(err.Error(), "the catalog of 20000 rings, 0 tombstones and 0 WeightPolicies has ") || !strings.HasSuffix(err.Error(), "and a ConfigMap takes 1048576") {
 		t.Error(err)
 	}
 }
@@ -242,6 +242,7 @@ func TestPlanCopies(t *testing.T) {
 	}{
 		"the first one":           {one, nil, policy, catalog.Copies{Take: taken}},
 		"nothing to copy yet":     {catalog.Catalog{}, nil, policy, catalog.Copies{}},
+		"policies alone":          {catalog.Catalog{WeightPolicies: []catalog.WeightPolicy{{Name: "load"}}}, nil, policy, catalog.Copies{Take: taken}},
 		"everything is gone":      {catalog.Catalog{}, []catalog.Copy{ago(day, "old")}, policy, catalog.Copies{Take: taken}},
 		"no change":               {one, []catalog.Copy{ago(9*day, "new")}, policy, catalog.Copies{}},
 		"a change after a while":  {one, []catalog.Copy{ago(day, "old")}, policy, catalog.Copies{Take: taken}},

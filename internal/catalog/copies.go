@@ -83,7 +83,7 @@ func next(c Catalog, digest string, kept []Copy, policy Policy, now time.Time) (
 		}
 		return CopyName(now), 0
 	}
-	if len(c.Rings)+len(c.Tombstones) == 0 {
+	if len(c.Rings)+len(c.Tombstones)+len(c.WeightPolicies)+len(c.WeightTombstones) == 0 {
 		return "", 0 // There is nothing yet to go back to.
 	}
 	return CopyName(now), 0

@@ -25,7 +25,7 @@ const (
 	MaxFileBytes = 64 << 20
 )
 
-// Encode returns the file: canonical JSON, with a line for each ring so that two of them can be compared as text.
+// Encode returns the file: canonical JSON, with a line for each ring and policy so that two of them can be compared as text.
 func (c Catalog) Encode() ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `{"apiVersion":%q,"kind":"Catalog","rings":[`, APIVersion)
@@ -36,8 +36,28 @@ func (c Catalog) Encode() ([]byte, error) {
 	if err := lines(&out, c.Tombstones); err != nil {
 		return nil, err
 	}
-	out.WriteString("]}\n")
+	out.WriteString("]")
+	if err := optional(&out, "weightPolicies", c.WeightPolicies); err != nil {
+		return nil, err
+	}
+	if err := optional(&out, "weightTombstones", c.WeightTombstones); err != nil {
+		return nil, err
+	}
+	out.WriteString("}\n")
 	return out.Bytes(), nil
+}
+
+// optional writes a list that is left out where it is empty.
+func optional[T any](out *bytes.Buffer, name string, items []T) error {
+	if len(items) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, ",%q:[", name)
+	if err := lines(out, items); err != nil {
+		return err
+	}
+	out.WriteString("]")
+	return nil
 }
 
 func lines[T any](out *bytes.Buffer, items []T) error {
@@ -81,12 +101,13 @@ type Payload struct {
 
 // TooLargeError says that a catalog fits into no ConfigMap.
 type TooLargeError struct {
-	Rings, Tombstones, Bytes, Packed int
+	Rings, Tombstones, WeightPolicies, Bytes, Packed int
 }
 
 // Error gives the size and the limit.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the catalog of %d rings and %d tombstones has %d bytes, packed %d, and a ConfigMap takes %d", e.Rings, e.Tombstones, e.Bytes, e.Packed, MaxBytes)
+	return fmt.Sprintf("the catalog of %d rings, %d tombstones and %d WeightPolicies has %d bytes, packed %d, and a ConfigMap takes %d",
+		e.Rings, e.Tombstones, e.WeightPolicies, e.Bytes, e.Packed, MaxBytes)
 }
 
 // Pack returns the payload of c. The error is a [TooLargeError] where it does not fit.
@@ -103,7 +124,9 @@ func (c Catalog) Pack() (Payload, error) {
 		return Payload{}, err
 	}
 	if len(packed) > MaxBytes {
-		return Payload{}, &TooLargeError{Rings: len(c.Rings), Tombstones: len(c.Tombstones), Bytes: len(file), Packed: len(packed)}
+		return Payload{}, &TooLargeError{
+			Rings: len(c.Rings), Tombstones: len(c.Tombstones) + len(c.WeightTombstones), WeightPolicies: len(c.WeightPolicies), Bytes: len(file), Packed: len(packed),
+		}
 	}
 	return Payload{BinaryData: map[string][]byte{GzipFileName: packed}}, nil
 }

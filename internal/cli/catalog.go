@@ -26,12 +26,13 @@ const defaultCatalogNamespace = "ringwright-system"
 // catalogQPS is how many requests are made in a second. The five of client-go would take minutes for a thousand rings.
 const catalogQPS = 50
 
-const catalogLong = `Print the catalog of a cluster: every ring that is published there, what is left
-of HashRings that are gone and until when, and the copies that the operator has
-taken of the catalog.
+const catalogLong = `Print the catalog of a cluster: every ring that is published there and every
+WeightPolicy, what is left of those that are gone and until when, and the copies
+that the operator has taken of the catalog.
 
 With --at it is one of those copies, named in full or by its time. "catalog
-restore" brings rings back to what a copy says.`
+restore" brings rings back to what a copy says. Weights come back with "weights
+rollback", and those of a WeightPolicy that is gone when it is made again.`
 
 const catalogExample = `  # Every ring of the cluster
   kubectl hashring catalog
@@ -144,6 +145,8 @@ func inNamespace(c catalog.Catalog, namespace string) catalog.Catalog {
 		return c
 	}
 	c.Rings = slices.DeleteFunc(c.Rings, func(r catalog.Ring) bool { return r.Namespace != namespace })
+	c.WeightPolicies = slices.DeleteFunc(c.WeightPolicies, func(p catalog.WeightPolicy) bool { return p.Namespace != namespace })
+	c.WeightTombstones = slices.DeleteFunc(c.WeightTombstones, func(t catalog.WeightTombstone) bool { return t.Namespace != namespace })
 	c.Tombstones = slices.DeleteFunc(c.Tombstones, func(t catalog.Tombstone) bool { return t.Namespace != namespace })
 	return c
 }

@@ -52,8 +52,21 @@ func sampleCatalog() catalog.Catalog {
 	}
 }
 
+func weightCatalog() catalog.Catalog {
+	c := catalog.Catalog{Rings: sampleCatalog().Rings[:1]}
+	c.WeightPolicies = []catalog.WeightPolicy{
+		{Namespace: "cdn", Name: "edge-load", UID: "4", Target: "HashRing/edge", Endpoints: 48, State: "WeightsServed"},
+		{Namespace: "shop", Name: "new", UID: "5", Target: "Service/new:grpc"},
+	}
+	c.WeightTombstones = []catalog.WeightTombstone{
+		{Namespace: "cdn", Name: "old-load", UID: "6", Ring: "old", Version: 77, Sets: 1, Until: "2026-03-04T12:00:00Z"},
+		{Namespace: "shop", Name: "old", UID: "7", Version: 1234, Sets: 3},
+	}
+	return c
+}
+
 func TestCatalog(t *testing.T) {
-	store := liveOf(t, catalogIn(t, catalog.Name, sampleCatalog()), catalogIn(t, firstCopy, catalog.Catalog{}), catalogIn(t, secondCopy, catalog.Catalog{}),
+	store := liveOf(t, catalogIn(t, catalog.Name, sampleCatalog()), catalogIn(t, firstCopy, catalog.Catalog{}), catalogIn(t, secondCopy, weightCatalog()),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: defaultCatalogNamespace, Name: "ringwright-catalog-notes", Labels: map[string]string{v1alpha1.LabelCatalog: v1alpha1.CatalogCopy},
 		}}).client
@@ -66,6 +79,8 @@ func TestCatalog(t *testing.T) {
 		"yaml":      {formatYAML, catalog.Name, ""},
 		"namespace": {formatTable, catalog.Name, "cdn"},
 		"at":        {formatTable, firstCopy, ""},
+		"weights":   {formatTable, secondCopy, ""},
+		"shop":      {formatTable, secondCopy, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

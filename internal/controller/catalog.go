@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,7 +27,7 @@ import (
 	"github.com/ringwright/ringwright/pkg/routing"
 )
 
-// CatalogReconciler keeps the catalog of all rings, and copies of it. It reads nothing but the cache.
+// CatalogReconciler keeps the catalog of all rings and WeightPolicies, and copies of it. It reads nothing but the cache.
 type CatalogReconciler struct {
 	Client    client.Client
 	Publisher *publish.CatalogPublisher
@@ -59,12 +60,17 @@ func NewCatalogReconciler(
 	}
 }
 
+// +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies,verbs=list;watch
+// +kubebuilder:rbac:groups=ringwright.dev,resources=weightsets,verbs=list;watch
+
 // SetupWithManager starts the controller with mgr.
 func (r *CatalogReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("catalog").
 		Watches(&v1alpha1.HashRing{}, r.later()).
 		Watches(&corev1.ConfigMap{}, r.later()).
+		Watches(&v1alpha1.WeightPolicy{}, r.later(), builder.WithPredicates(otherPolicy())).
+		Watches(&v1alpha1.WeightSet{}, r.later(), builder.WithPredicates(otherTombstone())).
 		WatchesRawSource(r.atStart()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: newLimiter()}).
 		Complete(r)
@@ -106,7 +112,7 @@ func (r *CatalogReconciler) update(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if written {
-		log.FromContext(ctx).Info("Wrote the catalog", "rings", len(content.Rings), "tombstones", len(content.Tombstones))
+		log.FromContext(ctx).Info("Wrote the catalog", "rings", len(content.Rings), "tombstones", len(content.Tombstones)+len(content.WeightTombstones), "weightPolicies", len(content.WeightPolicies))
 	}
 	digest, now := plan.ContentDigest(payload.Data, payload.BinaryData), r.Clock.Now()
 	copies := catalog.PlanCopies(content, digest, r.copies(seen.Copies, now), r.Options.Copies, now)
@@ -151,7 +157,14 @@ func (r *CatalogReconciler) content(ctx context.Context) (catalog.Catalog, error
 			Namespace: cm.Namespace, Name: cm.Name, Labels: cm.Labels, Annotations: cm.Annotations, Routing: cm.Data[routing.FileName],
 		}
 	}
-	return catalog.Of(rings.Items, parts), nil
+	policies, sets := &v1alpha1.WeightPolicyList{}, &v1alpha1.WeightSetList{}
+	if err := r.Client.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
+		return catalog.Catalog{}, fmt.Errorf("listing WeightPolicies: %w", err)
+	}
+	if err := r.Client.List(ctx, sets, client.UnsafeDisableDeepCopy); err != nil {
+		return catalog.Catalog{}, fmt.Errorf("listing WeightSets: %w", err)
+	}
+	return catalog.Of(rings.Items, parts).WithWeights(policies.Items, sets.Items), nil
 }
 
 // warn says, with an event about the catalog, why it is not what it should be.

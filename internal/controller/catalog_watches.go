@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -43,6 +44,24 @@ func (r *CatalogReconciler) later() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requestQueue) { add(e.ObjectNew, queue) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue requestQueue) { add(e.Object, queue) },
 	}
+}
+
+// otherPolicy lets an update of a WeightPolicy pass when the catalog says something else of it: its status is written twice a minute.
+func otherPolicy() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.WeightPolicy)
+		after, both := e.ObjectNew.(*v1alpha1.WeightPolicy)
+		return !ok || !both || catalog.OfPolicy(before) != catalog.OfPolicy(after)
+	}}
+}
+
+// otherTombstone lets an update of a WeightSet pass when its policy has gone or come back: its weights change all the time.
+func otherTombstone() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.WeightSet)
+		after, both := e.ObjectNew.(*v1alpha1.WeightSet)
+		return !ok || !both || before.Policy.UID != after.Policy.UID || !before.TombstoneUntil.Equal(after.TombstoneUntil)
+	}}
 }
 
 // atStart looks at the catalog once, whether there is anything to list or not.
