@@ -24,6 +24,7 @@ type format string
 
 const (
 	formatTable format = "table"
+	formatWide  format = "wide"
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
 	formatTSV   format = "tsv"

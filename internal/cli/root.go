@@ -15,8 +15,9 @@ of Ringwright.
 
 The commands read a ring from a cluster, from a directory with the published
 files (a mounted volume, or what "build" wrote), or from a snapshot file. Only
-"rollback", "catalog restore", "release" and "migration" write to the cluster: a field
-and an annotation of a HashRing, and RingMigrationActions.
+"rollback", "catalog restore", "release", "migration" and "weights" write to the
+cluster: a field and an annotation of a HashRing, RingMigrationActions, and an
+annotation of a WeightPolicy.
 
 Exit codes: 0 success; 1 the command failed, or a check of "verify" did;
 2 the command line is wrong. "plan" and "diff" have those of kubectl diff: 0 nothing
@@ -47,7 +48,10 @@ const rootExample = `  # Build the ring of a manifest, without a cluster, as the
 
   # Where is a migration to another algorithm, and what keeps it?
   kubectl hashring migration status v1-to-v3 -n cdn
-  kubectl hashring migration explain v1-to-v3 -n cdn`
+  kubectl hashring migration explain v1-to-v3 -n cdn
+
+  # Does the load follow the weights?
+  kubectl hashring weights status -A`
 
 // Main runs the command line and returns the exit code of the process.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
@@ -92,6 +96,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		newReleaseCommand(streams),
 		newCatalogCommand(streams),
 		newMigrationCommand(streams),
+		newWeightsCommand(streams),
 		newVersionCommand(streams),
 	)
 	return root
