@@ -50,7 +50,9 @@ func newClient(config *rest.Config) (client.Client, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind(recordKind), meta.RESTScopeNamespace)
-	mapper.Add(v1alpha1.GroupVersion.WithKind(hashRingKind), meta.RESTScopeNamespace)
+	for _, kind := range []string{hashRingKind, "WeightPolicy", "WeightSet"} {
+		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 

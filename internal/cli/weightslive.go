@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,6 +55,9 @@ func (l livePolicy) command(verb string) string {
 func (l livePolicy) get(ctx context.Context) (*v1alpha1.WeightPolicy, error) {
 	policy := &v1alpha1.WeightPolicy{}
 	err := l.client.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: l.name}, policy)
+	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return nil, fmt.Errorf("reading %s: the cluster has no WeightPolicies: the CRDs of Ringwright are missing there, or are older than this program", l)
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, l.notFound(ctx)
 	}
