@@ -53,7 +53,7 @@ func read(t *testing.T, parts ...string) []byte {
 }
 
 // files are where alerts are, each with the tests of its own.
-var files = map[string]string{"rules.yaml": "alerts.yaml", "migration-rules.yaml": "migration.yaml"}
+var files = map[string]string{"rules.yaml": "alerts.yaml", "migration-rules.yaml": "migration.yaml", "weight-rules.yaml": "weights.yaml"}
 
 // alerts returns those of a file.
 func alerts(t *testing.T, file string) groups {
@@ -198,6 +198,7 @@ func TestDashboards(t *testing.T) {
 	for uid, want := range map[string][]string{
 		"ringwright":           {"datasource", "namespace", "ring"},
 		"ringwright-migration": {"datasource", "namespace", "migration", "datacenter"},
+		"ringwright-weights":   {"datasource", "namespace", "policy"},
 	} {
 		t.Run(uid, func(t *testing.T) { checkDashboard(t, uid, want) })
 	}
@@ -216,7 +217,7 @@ func checkDashboard(t *testing.T, uid string, want []string) {
 	if d.UID != uid || !slices.Equal(variables, want) {
 		t.Errorf("uid %s, variables %q, want %q", d.UID, variables, want)
 	}
-	fill := strings.NewReplacer("$namespace", ".*", "$ring", ".*", "$migration", ".*", "$datacenter", ".*", "$__rate_interval", "5m", "$__range", "6h")
+	fill := strings.NewReplacer("$namespace", ".*", "$ring", ".*", "$migration", ".*", "$policy", ".*", "$datacenter", ".*", "$__rate_interval", "5m", "$__range", "6h")
 	ids, cells, panels := map[int]bool{}, map[[2]int]string{}, group{Name: "panels"}
 	for _, panel := range d.Panels {
 		if ids[panel.ID] {
