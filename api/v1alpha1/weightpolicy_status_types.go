@@ -8,8 +8,9 @@ import (
 
 // WeightPolicyStatus is what was measured and decided. It is written when a condition changes, and otherwise at most once in 30 seconds.
 type WeightPolicyStatus struct {
-	// observedGeneration is the generation of spec that the rest is about.
+	// observedGeneration is the generation of spec that the rest is about; -1 before the first time.
 	// +optional
+	// +default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// updatedAt is when the load was last measured.

@@ -31,6 +31,7 @@ const (
 	ringHealth      = "health.lua"
 	migrationHealth = "ringmigration_health.lua"
 	actionHealth    = "ringmigrationaction_health.lua"
+	weightsHealth   = "weightpolicy_health.lua"
 	discovery       = "ringmigration_actions.lua"
 	actionScript    = "ringmigration_action.lua"
 )

@@ -58,6 +58,7 @@ data:
 		{"health.ringwright.dev_HashRing", script(t, ringHealth)},
 		{"health.ringwright.dev_RingMigration", script(t, migrationHealth)},
 		{"health.ringwright.dev_RingMigrationAction", script(t, actionHealth)},
+		{"health.ringwright.dev_WeightPolicy", script(t, weightsHealth)},
 		{"actions.ringwright.dev_RingMigration", actions.String()},
 	} {
 		patch += "  resource.customizations." + entry.key + ": |\n" + indented(entry.text, "    ")

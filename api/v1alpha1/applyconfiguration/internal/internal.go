@@ -1791,6 +1791,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+      default: -1
     - name: p95OverAverage
       type:
         scalar: string

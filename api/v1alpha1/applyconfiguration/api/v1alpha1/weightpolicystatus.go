@@ -14,7 +14,7 @@ import (
 //
 // WeightPolicyStatus is what was measured and decided. It is written when a condition changes, and otherwise at most once in 30 seconds.
 type WeightPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the generation of spec that the rest is about.
+	// observedGeneration is the generation of spec that the rest is about; -1 before the first time.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// updatedAt is when the load was last measured.
 	UpdatedAt *v1.Time `json:"updatedAt,omitempty"`
