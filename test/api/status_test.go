@@ -154,8 +154,13 @@ spec:
 	})
 })
 
-// printedRow returns what kubectl get prints for a HashRing, as Column=value: the usual columns, and those of -o wide.
+// printedRow returns what kubectl get prints for a HashRing.
 func printedRow(ctx context.Context, name string) (narrow, wide []string) {
+	return printedRowOf(ctx, "hashrings", name)
+}
+
+// printedRowOf returns what kubectl get prints for an object, as Column=value: the usual columns, and those of -o wide.
+func printedRowOf(ctx context.Context, resource, name string) (narrow, wide []string) {
 	GinkgoHelper()
 	tableConfig := rest.CopyConfig(config)
 	tableConfig.APIPath = "/apis"
@@ -163,7 +168,7 @@ func printedRow(ctx context.Context, name string) (narrow, wide []string) {
 	tableConfig.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
 	rester, err := rest.RESTClientFor(tableConfig)
 	Expect(err).NotTo(HaveOccurred())
-	body, err := rester.Get().Namespace(namespace).Resource("hashrings").Name(name).
+	body, err := rester.Get().Namespace(namespace).Resource(resource).Name(name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
 	Expect(err).NotTo(HaveOccurred())
 
