@@ -226,7 +226,11 @@ func (v *verification) checkStatus() {
 func (v *verification) checkManifest(name string, hashRing *v1alpha1.HashRing) {
 	const same, routed = "gives the published snapshot", "gives the published routing.json"
 	// What a V3 ring has trimmed depends on the ring before, and rings that are built from their own trims are the same.
-	desired, err := plan.BuildFrom(hashRing.Spec, v.ring)
+	load := hashRing.Status.LoadWeights
+	if v.cluster != nil && v.cluster.ring != nil {
+		load = v.cluster.ring.Status.LoadWeights // Of a WeightPolicy, which the manifest does not know.
+	}
+	desired, err := plan.BuildLoaded(hashRing.Spec, load, v.ring)
 	if err != nil {
 		v.report.check(name, same, err)
 		return

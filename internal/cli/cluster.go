@@ -42,6 +42,21 @@ type clusterObjects struct {
 	ring *v1alpha1.HashRing
 }
 
+// load gives the HashRing of a manifest the factors on its weights that the one in the cluster has from a WeightPolicy. Who may not read
+// HashRings plans without them.
+func (c cluster) load(ctx context.Context, hashRing *v1alpha1.HashRing) error {
+	live := &v1alpha1.HashRing{}
+	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.name}, live)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading HashRing %s/%s: %w", c.namespace, c.name, err)
+	}
+	hashRing.Status.LoadWeights = live.Status.LoadWeights
+	return nil
+}
+
 // chunk is a ConfigMap of a slot.
 type chunk struct {
 	*artifact

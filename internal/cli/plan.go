@@ -27,7 +27,8 @@ balance. Nothing is written.
 
 The manifest goes through what the API server and the operator would do with it, as
 in "build". It is compared with the ring that the cluster has published for the
-HashRing of its namespace and name, or with --from: a directory of published files,
+HashRing of its namespace and name, with the factors that a WeightPolicy gives the
+weights there, or with --from: a directory of published files,
 a snapshot file, or an older manifest.
 
 Without --features it is the ring of all backends, and the views of the features
@@ -160,10 +161,10 @@ func newPlanSide(r *ring.Ring, origin string) *planSide {
 }
 
 // planned builds what the operator would publish for a HashRing after the ring of previous, which has none where there is none.
-// V1 and V2 do not depend on it. What turns out to be the same ring is not opened again, which for a recipe would build it.
+// V1 and V2 do not depend on it. Its weights have the factors that its status has. What turns out to be the same ring is not opened again, which for a recipe would build it.
 func planned(hashRing *v1alpha1.HashRing, previous *planSide) (*planSide, error) {
 	name := hashRing.Namespace + "/" + hashRing.Name
-	desired, err := plan.BuildFrom(hashRing.Spec, previous.ring)
+	desired, err := plan.BuildLoaded(hashRing.Spec, hashRing.Status.LoadWeights, previous.ring)
 	if err != nil {
 		return nil, fmt.Errorf("HashRing %s: %w", name, err)
 	}
@@ -193,6 +194,9 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 	if o.from == fromCluster {
 		src, err := newCluster(o.config, hashRing.Namespace, hashRing.Name)
 		if err != nil {
+			return nil, err
+		}
+		if err := src.load(ctx, hashRing); err != nil {
 			return nil, err
 		}
 		return readSide(ctx, src)

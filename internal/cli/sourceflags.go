@@ -93,14 +93,14 @@ func configNamespace(flags *genericclioptions.ConfigFlags) (string, error) {
 }
 
 // newCluster returns the source of a ring in the cluster that flags and kubeconfig choose.
-func newCluster(flags *genericclioptions.ConfigFlags, namespace, name string) (source, error) {
+func newCluster(flags *genericclioptions.ConfigFlags, namespace, name string) (cluster, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return cluster{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	reader, err := newReader(config)
 	if err != nil {
-		return nil, err
+		return cluster{}, err
 	}
 	return cluster{reader: reader, namespace: namespace, name: name, again: publicationTime}, nil
 }

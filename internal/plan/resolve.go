@@ -79,10 +79,16 @@ func Build(spec v1alpha1.HashRingSpec) (*Desired, error) { return BuildFrom(spec
 // BuildFrom returns the ring that spec asks for where previous is published, which can be nil. What that has trimmed stays
 // trimmed under V3, where it helps; other versions do not depend on it.
 func BuildFrom(spec v1alpha1.HashRingSpec, previous *ring.Ring) (*Desired, error) {
+	return BuildLoaded(spec, nil, previous)
+}
+
+// BuildLoaded is [BuildFrom] with the factors on weights that are in a status; nil for none.
+func BuildLoaded(spec v1alpha1.HashRingSpec, load *v1alpha1.LoadWeights, previous *ring.Ring) (*Desired, error) {
 	composer, err := newComposer(spec)
 	if err != nil {
 		return nil, err
 	}
+	composer.load = lastLoadWeights(load)
 	all := takeRoster(spec, nil)
 	config := composer.config
 	for _, m := range all.members {

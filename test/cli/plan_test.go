@@ -11,10 +11,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/cli"
 	"github.com/ringwright/ringwright/pkg/ring"
 )
@@ -94,6 +96,27 @@ var _ = Describe("A plan", Ordered, func() {
 		Expect(report.Pairs[0].From).To(Equal(pairs[0].From))
 		Expect(report.Pairs[0].To).To(Equal("shard-2"))
 		Expect(planOf(ctx, cli.ExitOK, changed).Outcome).To(Equal(cli.PlanUnchanged))
+	})
+
+	It("has the weights that a WeightPolicy gives the ring", func(ctx SpecContext) {
+		weighed := strings.ReplaceAll(strings.Replace(planned, "name: planned", "name: weighed", 1), "port: 11211}", "port: 11211, weight: 100}")
+		publish(ctx, weighed)
+		set := &v1alpha1.WeightSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "load-0", Labels: map[string]string{v1alpha1.LabelWeightPolicy: "load", v1alpha1.LabelWeightRing: "weighed"}},
+			Policy:     v1alpha1.PolicyIdentity{Name: "load", UID: "u", Ring: "weighed"}, Holder: "b", Version: 1, Sets: 1, UpdatedAt: metav1.Now(),
+			Endpoints: []v1alpha1.WeightedEndpoint{{ID: "shard-2", Weight: 8000}},
+		}
+		Expect(admin.Create(ctx, set)).To(Succeed())
+		Eventually(func(g Gomega) {
+			got := &v1alpha1.HashRing{}
+			g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "weighed"}, got)).To(Succeed())
+			g.Expect(got.Status.LoadWeights).NotTo(BeNil())
+			g.Expect(got.Status.LoadWeights.Applied).To(BeTrue())
+			g.Expect(got.Status.Active.Revision).To(BeEquivalentTo(2))
+		}).Should(Succeed())
+		Expect(planOf(ctx, cli.ExitOK, weighed).Outcome).To(Equal(cli.PlanUnchanged))
+		code, out, errOut := inCluster(ctx, "verify", "weighed", "-f", writeFile("weighed.yaml", []byte(weighed)))
+		Expect(code).To(Equal(cli.ExitOK), out+errOut)
 	})
 
 	It("of a ring that is not there is one for the first", func(ctx SpecContext) {
