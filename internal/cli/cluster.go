@@ -44,14 +44,14 @@ type clusterObjects struct {
 
 // load gives the HashRing of a manifest the factors on its weights that the one in the cluster has from a WeightPolicy. Who may not read
 // HashRings plans without them.
-func (c cluster) load(ctx context.Context, hashRing *v1alpha1.HashRing) error {
+func (s cluster) load(ctx context.Context, hashRing *v1alpha1.HashRing) error {
 	live := &v1alpha1.HashRing{}
-	err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.name}, live)
+	err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, live)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("reading HashRing %s/%s: %w", c.namespace, c.name, err)
+		return fmt.Errorf("reading HashRing %s/%s: %w", s.namespace, s.name, err)
 	}
 	hashRing.Status.LoadWeights = live.Status.LoadWeights
 	return nil

@@ -196,10 +196,11 @@ func (o *planOptions) before(ctx context.Context, hashRing *v1alpha1.HashRing) (
 		if err != nil {
 			return nil, err
 		}
-		if err := src.load(ctx, hashRing); err != nil {
+		side, err := readSide(ctx, src)
+		if err != nil {
 			return nil, err
 		}
-		return readSide(ctx, src)
+		return side, src.load(ctx, hashRing)
 	}
 	info, err := os.Stat(o.from)
 	if err != nil {

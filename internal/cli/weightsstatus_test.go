@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -149,7 +150,7 @@ func TestWeightAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range strings.FieldsFunc(string(source), func(r rune) bool { return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') }) {
+	for _, word := range strings.FieldsFunc(string(source), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		name, isReason := strings.CutPrefix(word, "Reason")
 		if !isReason || name == "" || name == "s" {
 			continue
