@@ -57,7 +57,9 @@ const (
 )
 
 // enough is the Count from which there is a verdict about a number of endpoints.
-func enough(endpoints int) float64 { return min(enoughEvidence, max(leastEvidence, float64(endpoints)/2)) }
+func enough(endpoints int) float64 {
+	return min(enoughEvidence, max(leastEvidence, float64(endpoints)/2))
+}
 
 func (e Evidence) response(endpoints int) float64 {
 	if e.Count < enough(endpoints) {
