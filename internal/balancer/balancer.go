@@ -225,6 +225,7 @@ func (p *parts) addOwner(cfg *rest.Config) error {
 	if err := reconciler.SetupWithManager(p.mgr, p.o.Concurrency); err != nil {
 		return fmt.Errorf("setting up the owner of policies: %w", err)
 	}
+	p.shards.OnChange(reconciler.ShardsChanged)
 	return nil
 }
 

@@ -33,6 +33,9 @@ import (
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// retryAfterConflict is when the cache has caught up.
+const retryAfterConflict = 200 * time.Millisecond
+
 // Shards knows which policies this replica owns.
 type Shards interface{ Owns(policy string) bool }
 
@@ -56,6 +59,7 @@ type Reconciler struct {
 	Pace int
 
 	wake     chan event.GenericEvent
+	moved    chan struct{}
 	mu       sync.Mutex
 	holdings map[string]*holding
 }
@@ -77,11 +81,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case errors.As(err, &problem):
 		return ctrl.Result{RequeueAfter: statusInterval}, r.reportProblem(ctx, policy, problem)
-	case errors.Is(err, errLost), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		// Somebody else was faster. Whether the policy is still this replica's its shard will tell.
-		log.FromContext(ctx).Info("The policy is looked at anew", "why", err.Error())
+	case errors.Is(err, errLost):
+		// Whether the policy is this replica's nevertheless its shard will tell.
+		log.FromContext(ctx).Info("Lost the policy", "why", err.Error())
 		r.drop(req.String())
 		return ctrl.Result{RequeueAfter: time.Second}, nil
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return ctrl.Result{RequeueAfter: retryAfterConflict}, nil // The cache is behind, or another replica was faster.
 	}
 	return ctrl.Result{RequeueAfter: next}, err
 }

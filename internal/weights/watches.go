@@ -57,8 +57,8 @@ var specChanged = predicate.Or[client.Object](predicate.GenerationChangedPredica
 
 // SetupWithManager adds the controller, on every replica: the shards say which of them has work.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	r.wake = make(chan event.GenericEvent)
-	if err := mgr.Add(&flusher{r}); err != nil {
+	r.wake, r.moved = make(chan event.GenericEvent), make(chan struct{}, 1)
+	if err := errors.Join(mgr.Add(&flusher{r}), mgr.Add(&waker{r})); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("weightpolicy").
@@ -76,23 +76,43 @@ var gone = predicate.Funcs{
 	UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// ShardsChanged has all policies looked at. It does not block.
-func (r *Reconciler) ShardsChanged(ctx context.Context) {
-	go func() {
-		keys, err := r.everything(ctx)
+// ShardsChanged has all policies looked at: some of them have another owner. It does not block, and may be called at any time after
+// SetupWithManager.
+func (r *Reconciler) ShardsChanged() {
+	select {
+	case r.moved <- struct{}{}:
+	default: // They are about to be looked at anyway.
+	}
+}
+
+// waker has all policies looked at when owners change.
+type waker struct{ r *Reconciler }
+
+// NeedLeaderElection says that every replica looks.
+func (w *waker) NeedLeaderElection() bool { return false }
+
+// Start waits for changes until ctx is done.
+func (w *waker) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.r.moved:
+		}
+		keys, err := w.r.everything(ctx)
 		if err != nil {
-			return // They are looked at within a minute anyway.
+			return err
 		}
 		for _, key := range keys {
 			policy := &v1alpha1.WeightPolicy{}
 			policy.Namespace, policy.Name = key.Namespace, key.Name
 			select {
-			case r.wake <- event.GenericEvent{Object: policy}:
+			case w.r.wake <- event.GenericEvent{Object: policy}:
 			case <-ctx.Done():
-				return
+				return nil
 			}
 		}
-	}()
+	}
 }
 
 // everything lists the policies that there are, and those that have left something.

@@ -44,6 +44,8 @@ var (
 	auditLog     string
 	// program is the balancer, kubeconfig and token are what it runs with.
 	program, kubeconfig, token string
+	// plugin is kubectl hashring.
+	plugin, adminKubeconfig string
 )
 
 func TestWeights(t *testing.T) {
@@ -69,9 +71,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	dir := GinkgoT().TempDir()
 	kubeconfig, token = filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
 	Expect(os.WriteFile(kubeconfig, account.Kubeconfig, 0o600)).To(Succeed())
+	adminKubeconfig = filepath.Join(dir, "admin")
+	Expect(os.WriteFile(adminKubeconfig, controlPlane.Kubeconfig(), 0o600)).To(Succeed())
 	Expect(os.WriteFile(token, []byte(tokenOf(ctx, systemNamespace, serviceAccount, nil)), 0o600)).To(Succeed())
 	program, err = gexec.Build("github.com/ringwright/ringwright/cmd/balancer",
 		"-ldflags", "-X main.loopback=true -X main.pace="+pace+" -X main.leaseDuration="+lease.String())
+	Expect(err).NotTo(HaveOccurred())
+	plugin, err = gexec.Build("github.com/ringwright/ringwright/cmd/kubectl-hashring")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(gexec.CleanupBuildArtifacts)
 })
