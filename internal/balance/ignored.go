@@ -37,7 +37,7 @@ func (q Probe) answered(moved float64) bool {
 
 const (
 	// evidenceMemory is the part of the evidence that an update keeps.
-	evidenceMemory = 0.95
+	evidenceMemory = 0.99
 	// enoughEvidence is the Count from which there is a verdict, and leastEvidence that of a fleet with so few endpoints that they do not
 	// come to it: half as many answers as endpoints.
 	enoughEvidence, leastEvidence = 5.0, 2.0

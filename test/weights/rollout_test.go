@@ -72,7 +72,7 @@ var _ = Describe("a rollout", func() {
 		Eventually(func() map[int32]uint32 { return s.client.weights() }).Should(HaveEach(BeEquivalentTo(v1alpha1.WeightScale)), "the first record is of equal weights")
 		Expect(cli("weights", "history", "shop", "-n", s.namespace)).To(ContainSubstring("first weights"))
 		Expect(cli("weights", "status", "shop", "-n", s.namespace)).To(ContainSubstring("Pinned"))
-		cli("weights", "resume", "shop", "-n", s.namespace, "--yes")
+		cli("weights", "resume", "shop", "-n", s.namespace)
 		Eventually(s.maxOverAverage).Should(BeNumerically("<=", 1.02))
 	})
 })

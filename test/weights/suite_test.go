@@ -23,7 +23,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
+	"github.com/ringwright/ringwright/api/v1alpha1"
 	"github.com/ringwright/ringwright/internal/authn"
 	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/testenv"
@@ -136,3 +138,17 @@ func freeAddress() string {
 	defer listener.Close()
 	return listener.Addr().String()
 }
+
+// What the policies say is what one wants to know of a spec that has failed.
+var _ = JustAfterEach(func(ctx SpecContext) {
+	if !CurrentSpecReport().Failed() {
+		return
+	}
+	policies := &v1alpha1.WeightPolicyList{}
+	Expect(admin.List(ctx, policies)).To(Succeed())
+	for i := range policies.Items {
+		text, err := yaml.Marshal(policies.Items[i].Status)
+		Expect(err).NotTo(HaveOccurred())
+		GinkgoWriter.Printf("%s/%s:\n%s\n", policies.Items[i].Namespace, policies.Items[i].Name, text)
+	}
+})
