@@ -77,7 +77,7 @@ func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("killing %s: %w", p.name, err)
 	}
-	<-p.done // With an error that says so.
+	_ = <-p.done // With an error that says so.
 	return nil
 }
 

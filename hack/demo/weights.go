@@ -19,9 +19,9 @@ import (
 const (
 	shopNamespace, shopName = "shop", "checkout"
 	balancerAccount         = "ringwright-balancer"
-	// balancerPace makes an update take a second in place of 10 s, and WeightSets be written every 3 s; ownerLease is that of an owner, in place
-	// of 15 s.
-	balancerPace = 10
+	// balancerPace makes there be an update every 2 s in place of every 10 s, and WeightSets be written every 6 s; ownerLease is that of an owner,
+	// in place of 15 s.
+	balancerPace = 5
 	ownerLease   = 3 * time.Second
 )
 
@@ -31,7 +31,7 @@ kind: WeightPolicy
 metadata: {name: checkout, namespace: shop}
 spec:
   targetRef: {name: checkout}
-  load: {sources: [{type: LRS, interval: 1s}, {type: Push, interval: 1s}]}
+  load: {sources: [{type: LRS, interval: 2s}, {type: Push, interval: 2s}]}
 `
 
 // weightsDemo balances servers of three speeds, and does to them what happens to servers.

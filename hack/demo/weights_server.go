@@ -19,9 +19,9 @@ import (
 
 const (
 	// serverWorkers is how many requests a server works on at a time; the others wait.
-	serverWorkers = 4
+	serverWorkers = 16
 	// slowest is how long a request keeps a worker of a server of speed 1 busy.
-	slowest = 12 * time.Millisecond
+	slowest = 48 * time.Millisecond
 )
 
 // speeds are those of the servers: of three kinds of hardware.
@@ -40,9 +40,9 @@ type server struct {
 	grpc       *grpc.Server
 	served     chan error
 	// quit ends its reports.
-	quit  context.CancelFunc
+	quit   context.CancelFunc
 	pushes sync.WaitGroup
-	dead  atomic.Bool
+	dead   atomic.Bool
 }
 
 // startServer starts one that listens on loopback.

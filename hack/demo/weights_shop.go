@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ import (
 
 // startBalancer starts one replica as its service account.
 func (w *weightsDemo) startBalancer(ctx context.Context) (err error) {
-	say("Starting a balancer as service account "+balancerAccount, fmt.Sprintf("  It computes weights every second in place of 10 s, and its lease is %v in place of 15 s", ownerLease))
+	say("Starting a balancer as service account "+balancerAccount, fmt.Sprintf("  It computes weights every %v in place of 10 s, and its lease is %v in place of 15 s", 10*time.Second/balancerPace, ownerLease))
 	if w.api, err = w.client(); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const (
 	// shopRate is how many requests a second all clients send together, whatever becomes of them.
 	shopRate = 2000
 	// burst is how often they send what is due. After a pause of the whole machine no more than those of maxCatchUp are.
-	burst, maxCatchUp = 5 * time.Millisecond, 100 * time.Millisecond
+	burst, maxCatchUp = 2 * time.Millisecond, 100 * time.Millisecond
 	requestTimeout    = 10 * time.Second
 )
 
