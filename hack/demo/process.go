@@ -77,7 +77,9 @@ func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("killing %s: %w", p.name, err)
 	}
-	_ = <-p.done // With an error that says so.
+	if err := <-p.done; err == nil {
+		return fmt.Errorf("%s had ended before it was killed", p.name)
+	}
 	return nil
 }
 

@@ -31,7 +31,7 @@ kind: WeightPolicy
 metadata: {name: checkout, namespace: shop}
 spec:
   targetRef: {name: checkout}
-  load: {sources: [{type: LRS, interval: 2s}, {type: Push, interval: 2s}]}
+  load: {sources: [{type: Push, interval: 2s}, {type: LRS, interval: 2s}]}
 `
 
 // weightsDemo balances servers of three speeds, and does to them what happens to servers.

@@ -23,7 +23,7 @@ func TestBalanceSince(t *testing.T) {
 	if got.stays() == nil {
 		t.Error("that is taken for even")
 	}
-	if err := (balance{0.5 * evenBound, 0.5}).stays(); err != nil {
+	if err := (balance{0.5 * steadyBound, 0.5}).stays(); err != nil {
 		t.Error(err)
 	}
 }
