@@ -87,6 +87,12 @@ demo-migration: ## Show a migration between two rings on this machine, a rollbac
 		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
 		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo -migration $(if $(filter 1,$(ONCE)),-once)
 
+.PHONY: demo-weights
+demo-weights: ## Show weights that follow the load of real gRPC servers on this machine; ONCE=1 as with demo.
+	@assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
+		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo -weights $(if $(filter 1,$(ONCE)),-once)
+
 ## Checks
 
 .PHONY: verify

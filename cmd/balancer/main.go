@@ -41,8 +41,8 @@ type flags struct {
 	roles   []string
 }
 
-func parse(args []string) (flags, error) {
-	var f flags
+// set returns the flags of the program.
+func (f *flags) set() *pflag.FlagSet {
 	set := pflag.NewFlagSet("balancer", pflag.ContinueOnError)
 	f.process.Add(set)
 	set.StringSliceVar(&f.roles, "roles", []string{"gateway", "owner", "xds"}, "what this replica does: gateway takes the load reports of pods, owner computes weights, xds hands them out")
@@ -63,6 +63,12 @@ func parse(args []string) (flags, error) {
 	set.IntVar(&f.Concurrency, "concurrency", 8, "how many policies are looked at at a time, 1 to 64")
 	set.IntVar(&f.MaxStreams, "max-streams", 10_000, "how many xDS streams there are at most, 1 to 100000; as many of load reports")
 	set.IntVar(&f.MaxORCAStreams, "max-orca-streams", 10_000, "how many streams of source ORCA there are at most, 1 to 100000")
+	return set
+}
+
+func parse(args []string) (flags, error) {
+	var f flags
+	set := f.set()
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}

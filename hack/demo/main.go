@@ -4,7 +4,8 @@
 // rules that it ships with, the samples, and an agent that answers from what was published.
 //
 // With -migration it moves two datacenters from one ring to another, by steps that a Prometheus judges, with a failure that takes it
-// back and a second attempt.
+// back and a second attempt. With -weights it balances the load of servers that differ in speed, while one of them is degraded, one dies, and the
+// balancer is started anew.
 //
 // It stays up until it is interrupted; with -once it runs through, checks what it shows, and exits.
 package main
@@ -35,10 +36,20 @@ const shownRing = "hashring_features.yaml"
 func main() {
 	once := flag.Bool("once", false, "run through, check, and exit")
 	migrates := flag.Bool("migration", false, "show a migration between two rings")
+	weighs := flag.Bool("weights", false, "show weights that follow the load")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard()) // envtest has nothing to say that the demo does not.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := run(ctx, *once, *migrates)
+	err := run(ctx, *once, func(d *demo) show {
+		switch {
+		case *migrates:
+			return newMigrationDemo(d)
+		case *weighs:
+			return newWeightsDemo(d)
+		default:
+			return d
+		}
+	})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -47,7 +58,7 @@ func main() {
 }
 
 // run sets everything up, shows it, and takes everything down again.
-func run(ctx context.Context, once, migrates bool) (err error) {
+func run(ctx context.Context, once bool, choose func(*demo) show) (err error) {
 	dir, err := os.MkdirTemp("", "ringwright-demo-")
 	if err != nil {
 		return err
@@ -60,12 +71,9 @@ func run(ctx context.Context, once, migrates bool) (err error) {
 		}
 		err = os.RemoveAll(dir)
 	}()
-	steps, invite := d.tour()
-	if migrates {
-		m := newMigrationDemo(d)
-		defer func() { err = errors.Join(err, m.end()) }()
-		steps, invite = m.steps()
-	}
+	shown := choose(d)
+	defer func() { err = errors.Join(err, shown.end()) }()
+	steps, invite := shown.steps()
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -84,12 +92,22 @@ func run(ctx context.Context, once, migrates bool) (err error) {
 	return nil
 }
 
-// tour returns the steps of the demo without a migration.
-func (d *demo) tour() (steps []func(context.Context) error, invite func()) {
+// show is one of the demos.
+type show interface {
+	// steps are what it shows; invite tells what can be done while it is up.
+	steps() (steps []func(context.Context) error, invite func())
+	// end stops what it has in this process.
+	end() error
+}
+
+// steps are those of the demo of rings.
+func (d *demo) steps() (steps []func(context.Context) error, invite func()) {
 	return []func(context.Context) error{
 		d.build, d.startControlPlane, d.install, d.startOperator, d.applySamples, d.showRings, d.startAgent, d.showLookups, d.showChange, d.showTraffic,
 	}, d.invite
 }
+
+func (d *demo) end() error { return nil }
 
 // demo is what is running.
 type demo struct {

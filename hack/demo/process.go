@@ -22,6 +22,8 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan error
 	log  *os.File
+	// killed says that there is nothing left to stop.
+	killed bool
 }
 
 // startProcess starts a program of bin/ with its output in a log file.
@@ -49,6 +51,9 @@ func (d *demo) startProgram(name, program string, args ...string) (*process, err
 
 // stop asks the program to end, and kills it when it does not.
 func (p *process) stop() error {
+	if p.killed {
+		return nil
+	}
 	defer p.log.Close()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.name, err)
@@ -63,6 +68,19 @@ func (p *process) stop() error {
 		_ = p.cmd.Process.Kill() // It may have ended just now.
 		return fmt.Errorf("%s did not stop within 30 s and was killed: %v", p.name, <-p.done)
 	}
+}
+
+// kill ends the program at once, without a chance to tidy up.
+func (p *process) kill() error {
+	p.killed = true
+	defer p.log.Close()
+	if err := p.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("killing %s: %w", p.name, err)
+	}
+	if err := <-p.done; err == nil {
+		return fmt.Errorf("%s had ended before it was killed", p.name)
+	}
+	return nil
 }
 
 // waitReady waits until url answers 200, or the process has ended.

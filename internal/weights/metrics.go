@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,6 +22,7 @@ type Metrics struct {
 	version, rollout                 *prometheus.GaugeVec
 	policies                         prometheus.Gauge
 	takeovers, staleEpochs           prometheus.Counter
+	updates                          prometheus.Histogram
 }
 
 // NewMetrics returns metrics that registry serves.
@@ -43,9 +45,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		policies:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwright_balancer_policies_owned", Help: "WeightPolicies that this replica owns."}),
 		takeovers:      counter("balancer_takeovers_total", "WeightPolicies that this replica has taken over."),
 		staleEpochs:    counter("balancer_stale_epoch_total", "Weights of a lower epoch that were refused."),
+		updates: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ringwright_balancer_update_seconds", Help: "Time that an update of a policy took, from reading its target until what was due was written.",
+			Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+		}),
 	}
 	registry.MustRegister(m.utilization, m.maxOverAverage, m.noise, m.predicted, m.endpoints, m.conditions, m.version, m.rollout,
-		m.policies, m.takeovers, m.staleEpochs)
+		m.policies, m.takeovers, m.staleEpochs, m.updates)
 	return m
 }
 
@@ -59,6 +65,12 @@ func (m *Metrics) StaleEpoch() {
 func (m *Metrics) tookOver() {
 	if m != nil {
 		m.takeovers.Inc()
+	}
+}
+
+func (m *Metrics) updated(took time.Duration) {
+	if m != nil {
+		m.updates.Observe(took.Seconds())
 	}
 }
 

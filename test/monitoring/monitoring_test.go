@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring_test holds config/prometheus, config/grafana and docs/runbooks to each other, and asks promtool whether
-// the alerts say what they shall. That the metrics exist is tested in test/operator, where an operator serves them.
+// the alerts say what they shall. That the metrics of operators and agents exist is tested in
+// test/operator, where an operator serves them; for those of balancers it is here.
 package monitoring_test
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -176,7 +178,8 @@ type dashboard struct {
 	UID        string `json:"uid"`
 	Templating struct {
 		List []struct {
-			Name string `json:"name"`
+			Name  string          `json:"name"`
+			Query json.RawMessage `json:"query"`
 		} `json:"list"`
 	} `json:"templating"`
 	Panels []struct {
@@ -247,54 +250,74 @@ func checkDashboard(t *testing.T, uid string, want []string) {
 	promtool(t, dir, "check", "rules", "--lint-fatal", "rules.yaml")
 }
 
-// TestServiceMonitor: it selects the Service that config/default has, and that one only; alerts go by the name of that.
+// TestServiceMonitor: each selects the Service that config/default has for it, and that one only; alerts go by the names of those. The labels
+// namespace and name that metrics have stay as they are.
 func TestServiceMonitor(t *testing.T) {
-	build := func(dir string) []map[string]any {
-		t.Helper()
-		options := krusty.MakeDefaultOptions()
-		built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config", dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var objects []map[string]any
-		for _, resource := range built.Resources() {
-			object, err := resource.Map()
-			if err != nil {
-				t.Fatal(err)
-			}
-			objects = append(objects, object)
-		}
-		return objects
-	}
-	at := func(object map[string]any, path ...string) any {
-		for _, key := range path[:len(path)-1] {
-			object, _ = object[key].(map[string]any)
-		}
-		return object[path[len(path)-1]]
-	}
-	var selector map[string]any
-	for _, object := range build("prometheus") {
+	found := map[any][]any{}
+	services := build(t, "default")
+	for _, object := range build(t, "prometheus") {
 		if at(object, "metadata", "namespace") != "ringwright-system" {
 			t.Errorf("%v is in namespace %v", object["kind"], at(object, "metadata", "namespace"))
 		}
-		if object["kind"] == "ServiceMonitor" {
-			selector, _ = at(object, "spec", "selector", "matchLabels").(map[string]any)
+		if object["kind"] != "ServiceMonitor" {
+			continue
+		}
+		selector, _ := at(object, "spec", "selector", "matchLabels").(map[string]any)
+		if len(selector) == 0 {
+			t.Errorf("%v selects everything", at(object, "metadata", "name"))
+		}
+		found[at(object, "metadata", "name")] = selected(services, selector)
+		endpoints, _ := at(object, "spec", "endpoints").([]any)
+		if len(endpoints) != 1 || at(endpoints[0].(map[string]any), "honorLabels") != true {
+			t.Errorf("%v has endpoints %v", at(object, "metadata", "name"), endpoints)
 		}
 	}
-	var selected []any
-	for _, object := range build("default") {
+	want := map[any][]any{"ringwright": {"ringwright-controller-manager-metrics"}, "ringwright-balancer": {"ringwright-balancer-metrics"}}
+	if !reflect.DeepEqual(found, want) {
+		t.Errorf("they select %v, want %v", found, want)
+	}
+}
+
+// build returns the objects of a folder of config.
+func build(t *testing.T, dir string) []map[string]any {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []map[string]any
+	for _, resource := range built.Resources() {
+		object, err := resource.Map()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// at returns a field of an object.
+func at(object map[string]any, path ...string) any {
+	for _, key := range path[:len(path)-1] {
+		object, _ = object[key].(map[string]any)
+	}
+	return object[path[len(path)-1]]
+}
+
+// selected returns the names of the Services that have the labels.
+func selected(objects []map[string]any, selector map[string]any) []any {
+	var names []any
+	for _, object := range objects {
 		labels, _ := at(object, "metadata", "labels").(map[string]any)
 		matches := object["kind"] == "Service"
 		for key, value := range selector {
 			matches = matches && labels[key] == value
 		}
 		if matches {
-			selected = append(selected, at(object, "metadata", "name"))
+			names = append(names, at(object, "metadata", "name"))
 		}
 	}
-	if len(selector) == 0 || len(selected) != 1 || selected[0] != "ringwright-controller-manager-metrics" {
-		t.Errorf("%v selects %v", selector, selected)
-	}
+	return names
 }
 
 // TestPodMonitor: it selects the pods of each sample that has an agent, and their port.
