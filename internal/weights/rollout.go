@@ -38,7 +38,7 @@ func advanceRollout(policy *v1alpha1.WeightPolicy, before *v1alpha1.RolloutStatu
 		if s.Aborted == "" {
 			judge(&s, spec.Abort, m, now)
 		}
-		if s.Aborted == "" && int(s.Step) < len(spec.Steps) && m.updated && now.Sub(s.Since.Time) >= spec.Steps[s.Step].Duration.Duration {
+		if s.Aborted == "" && s.BadSince == nil && int(s.Step) < len(spec.Steps) && m.updated && now.Sub(s.Since.Time) >= spec.Steps[s.Step].Duration.Duration {
 			s.Step, s.Since = s.Step+1, metav1.NewTime(now)
 		}
 	}
