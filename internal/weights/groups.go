@@ -4,6 +4,9 @@ package weights
 
 import (
 	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/ringwright/ringwright/internal/balance"
 )
@@ -51,11 +54,24 @@ func regroup(c cycle, before map[string]balance.State, groups map[string][]Endpo
 
 // rest goes on without any endpoint: what is known of the last ones stays, for when they come back.
 func (h *holding) rest(c cycle) {
+	h.advanced = nil
 	h.results, h.readings, h.measured = nil, nil, measured{maxOverAverage: math.NaN()}
 	if h.due(c) {
 		h.updatedAt = c.now
 	}
 	h.step(c)
+}
+
+// advanced is what advance depends on besides endpoints and readings.
+type advanced struct {
+	generation int64
+	uid        types.UID
+	pinned     int64
+}
+
+// same says that there is nothing to advance: events about endpoints often change nothing that counts, and to look at a hundred thousand takes time.
+func (h *holding) same(c cycle) bool {
+	return !h.due(c) && h.advanced != nil && *h.advanced == advanced{c.policy.Generation, c.policy.UID, h.pin.revision} && slices.Equal(h.endpoints, c.endpoints)
 }
 
 // unlooked says that weights were taken over and no endpoint of them was seen yet.

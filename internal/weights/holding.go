@@ -49,12 +49,14 @@ type holding struct {
 	updatedAt time.Time
 	endpoints []Endpoint
 	empty     bool
-	readings  map[string]loadreport.Reading
-	measured  measured
-	rollout   *v1alpha1.RolloutStatus
-	pin       pin
-	record    recorded
-	stored    storedSets
+	// advanced is what the last advance was made with.
+	advanced *advanced
+	readings map[string]loadreport.Reading
+	measured measured
+	rollout  *v1alpha1.RolloutStatus
+	pin      pin
+	record   recorded
+	stored   storedSets
 	// fileName is the ConfigMap that was last written, unpublished why it could not be.
 	fileName    string
 	unpublished *targetError
@@ -83,6 +85,9 @@ func (h *holding) advance(c cycle) (changed bool, err error) {
 		h.rest(c)
 		return false, nil
 	}
+	if h.same(c) {
+		return false, nil
+	}
 	groups := h.group(c)
 	if h.due(c) {
 		h.update(c, groups)
@@ -91,7 +96,7 @@ func (h *holding) advance(c cycle) (changed bool, err error) {
 		h.follow(c, groups)
 	}
 	stepped := h.step(c)
-	next, byGroup := Served{}, map[string][]balance.Weight{}
+	next, byGroup := make(Served, len(c.endpoints)), map[string][]balance.Weight{}
 	for zone, endpoints := range groups {
 		weights, err := h.serve(spec, endpoints, h.states[zone], percentOf(spec.Rollout, *h.rollout), c.config.ColdStartWeight)
 		if err != nil {
@@ -101,11 +106,9 @@ func (h *holding) advance(c cycle) (changed bool, err error) {
 			weights = balance.Settled(h.told(endpoints), weights, balance.PublishFrom)
 		}
 		byGroup[zone] = weights
-		for id, units := range h.units(endpoints, weights, c.config.ColdStartWeight) {
-			next[id] = units
-		}
+		h.units(next, endpoints, weights, c.config.ColdStartWeight)
 	}
-	h.endpoints = c.endpoints
+	h.endpoints, h.advanced = c.endpoints, &advanced{generation: c.policy.Generation, uid: c.policy.UID, pinned: h.pin.revision}
 	if changed = stepped || !sameEndpoints(h.served, next) || worthTelling(h.served, next); !changed {
 		return false, nil
 	}

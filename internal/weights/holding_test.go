@@ -169,7 +169,9 @@ func BenchmarkAdvance(b *testing.B) {
 			f.look()
 			c := f.cycle()
 			for b.Loop() {
-				if !follow {
+				if follow {
+					c.endpoints = c.endpoints[:len(c.endpoints)-1]
+				} else {
 					c.now = c.now.Add(10 * time.Second)
 					for i := range c.readings {
 						c.readings[i].Start, c.readings[i].End = c.now.Add(-5*time.Second), c.now
@@ -180,5 +182,28 @@ func BenchmarkAdvance(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestNothingNewIsNotLookedAt: an event that changes nothing costs nothing, and what does change is seen.
+func TestNothingNewIsNotLookedAt(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*fleet)
+		want   bool
+	}{
+		"nothing":   {func(*fleet) {}, true},
+		"time":      {func(f *fleet) { f.now = f.now.Add(10 * time.Second) }, false},
+		"endpoints": {func(f *fleet) { f.endpoints[1].Ready = false }, false},
+		"spec":      {func(f *fleet) { f.policy.Generation++ }, false},
+		"policy":    {func(f *fleet) { f.policy.UID = "another" }, false},
+		"pin":       {func(f *fleet) { f.h.pin.revision = 3 }, false},
+	} {
+		f := newFleet(t, 3)
+		f.look()
+		f.now, f.endpoints = f.now.Add(time.Second), newEndpoints(3)
+		test.change(f)
+		if got := f.h.same(f.cycle()); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

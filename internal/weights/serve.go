@@ -98,9 +98,8 @@ func fixed(endpoints []Endpoint, cold float64, weight func(Endpoint) (uint32, bo
 // nearly everything.
 const maxUnits = 100 * v1alpha1.WeightScale
 
-// units writes weights as clients are told them. An endpoint that is not ready keeps what it had.
-func (h *holding) units(endpoints []Endpoint, weights []balance.Weight, cold float64) Served {
-	served := make(Served, len(endpoints))
+// units adds weights as clients are told them to served. An endpoint that is not ready keeps what it had.
+func (h *holding) units(served Served, endpoints []Endpoint, weights []balance.Weight, cold float64) {
 	for _, w := range weights {
 		served[w.ID] = min(balance.Units(w.Weight), maxUnits)
 	}
@@ -114,7 +113,6 @@ func (h *holding) units(endpoints []Endpoint, weights []balance.Weight, cold flo
 			served[e.ID] = balance.Units(cold)
 		}
 	}
-	return served
 }
 
 // sameEndpoints says whether two sets of weights are of the same endpoints.

@@ -71,7 +71,9 @@ func TestServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, test.h.units(endpoints, weights, 0.2)); diff != "" {
+			got := Served{}
+			test.h.units(got, endpoints, weights, 0.2)
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
