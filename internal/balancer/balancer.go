@@ -5,6 +5,7 @@ package balancer
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -64,6 +65,7 @@ type parts struct {
 	router    *gateway.Router
 	authn     *authn.Authenticator
 	xds       *xds.Server
+	owner     *weights.Reconciler // nil where this replica owns nothing.
 }
 
 // New returns a replica that listens, ready to be started.
@@ -171,7 +173,7 @@ func (p *parts) add(cfg *rest.Config, secure *security, listening *servers) erro
 		return err
 	}
 	runnables := []managed{
-		p.shards, always(p.router.Run),
+		always(p.keepLease), always(p.router.Run),
 		always(func(ctx context.Context) error { <-ctx.Done(); return p.forwarder.Close() }),
 		&weights.Follower{Members: p.shards, Self: p.o.Name, Conn: p.forwarder.Conn, Board: p.board},
 	}
@@ -226,7 +228,27 @@ func (p *parts) addOwner(cfg *rest.Config) error {
 		return fmt.Errorf("setting up the owner of policies: %w", err)
 	}
 	p.shards.OnChange(reconciler.ShardsChanged)
+	p.owner = reconciler
 	return nil
+}
+
+// keepLease keeps this replica among the owners. At the end its weights are stored first, and then the others are told to take its policies over.
+func (p *parts) keepLease(ctx context.Context) error {
+	lease, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	var flushErr error
+	stored := make(chan struct{})
+	go func() {
+		defer close(stored)
+		defer release()
+		<-ctx.Done()
+		if p.owner != nil {
+			flushErr = p.owner.Flush(context.WithoutCancel(ctx))
+		}
+	}()
+	err := p.shards.Start(lease)
+	<-stored
+	return errors.Join(flushErr, err)
 }
 
 // managed is what a manager runs on every replica.

@@ -5,7 +5,9 @@ package balancer
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -84,10 +86,8 @@ func (o *Options) Validate() error {
 	if o.Namespace == "" {
 		return fmt.Errorf("--namespace: it must be set, or $POD_NAMESPACE")
 	}
-	for flag, address := range map[string]string{"--listen": o.Listen, "--http-listen": o.HTTPListen} {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("%s: %q is not host:port: %w", flag, address, err)
-		}
+	if err := o.validateAddresses(); err != nil {
+		return err
 	}
 	if o.Concurrency < 1 || o.Concurrency > 64 {
 		return fmt.Errorf("--concurrency: %d is not within 1 to 64", o.Concurrency)
@@ -99,6 +99,32 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--max-orca-streams: %d is not within 1 to 100000", o.MaxORCAStreams)
 	}
 	return nil
+}
+
+func (o *Options) validateAddresses() error {
+	for _, a := range []struct{ flag, address string }{{"--listen", o.Listen}, {"--http-listen", o.HTTPListen}, {"--advertise", o.Advertise}} {
+		host, port, err := net.SplitHostPort(a.address)
+		if a.flag != "--advertise" {
+			if err != nil {
+				return fmt.Errorf("%s: %q is not host:port: %w", a.flag, a.address, err)
+			}
+			continue
+		}
+		switch number, portErr := strconv.ParseUint(port, 10, 16); {
+		case a.address == "":
+		case err != nil:
+			return fmt.Errorf("--advertise: %q is not host:port: %w", a.address, err)
+		case unspecified(host), portErr != nil || number == 0:
+			return fmt.Errorf("--advertise: %q is no address that other replicas reach: it needs a host and a port from 1 to 65535", a.address)
+		}
+	}
+	return nil
+}
+
+// unspecified says that a host is all of this host's addresses.
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
 }
 
 func roleNames() string {

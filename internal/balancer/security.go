@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,7 +93,7 @@ func (s *security) client() credentials.TransportCredentials {
 		// The chain is verified by VerifyConnection: the address of a replica is its pod's, which is in no certificate.
 		InsecureSkipVerify: true, //nolint:gosec // See VerifyConnection.
 		VerifyConnection: func(state tls.ConnectionState) error {
-			_, roots, err := s.load()
+			own, roots, err := s.load()
 			if err != nil {
 				return err
 			}
@@ -100,8 +101,23 @@ func (s *security) client() credentials.TransportCredentials {
 			for _, c := range state.PeerCertificates[1:] {
 				options.Intermediates.AddCert(c)
 			}
-			_, err = state.PeerCertificates[0].Verify(options)
-			return err
+			if _, err = state.PeerCertificates[0].Verify(options); err != nil {
+				return err
+			}
+			return sameNames(own.Leaf, state.PeerCertificates[0])
 		},
 	})
+}
+
+// sameNames says whether a certificate is that of a replica: the CA may have signed those of others, to whom this replica's token must not go.
+func sameNames(own, peer *x509.Certificate) error {
+	if own == nil || len(own.DNSNames) == 0 {
+		return nil
+	}
+	for _, name := range peer.DNSNames {
+		if slices.Contains(own.DNSNames, name) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the certificate is for %q, that of this replica is for %q", peer.DNSNames, own.DNSNames)
 }

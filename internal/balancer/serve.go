@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	balancerv1 "github.com/ringwright/ringwright/api/balancer/v1"
+	"github.com/ringwright/ringwright/internal/authn"
 	"github.com/ringwright/ringwright/internal/gateway"
 	"github.com/ringwright/ringwright/internal/weights"
 	"github.com/ringwright/ringwright/internal/xds"
@@ -71,7 +72,8 @@ func (p *parts) serve(secure *security, listening *servers) func(context.Context
 			}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientInterval, PermitWithoutStream: true}),
 			grpc.ChainUnaryInterceptor(p.replicasUnary), grpc.ChainStreamInterceptor(p.replicasStream))...)
-		alive := p.register(server)
+		draining := make(chan struct{})
+		alive := p.register(server, draining)
 		web := &http.Server{
 			Handler: p.handler(), ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, MaxHeaderBytes: 16 << 10, TLSConfig: secure.tls(),
 		}
@@ -81,6 +83,7 @@ func (p *parts) serve(secure *security, listening *servers) func(context.Context
 		group.Go(func() error {
 			<-groupCtx.Done()
 			alive.Shutdown()
+			close(draining)
 			p.drain(server)
 			shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 			defer cancel()
@@ -118,8 +121,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// register adds the services of this replica's roles.
-func (p *parts) register(server *grpc.Server) *health.Server {
+// register adds the services of this replica's roles. Streams end once draining is closed.
+func (p *parts) register(server *grpc.Server, draining <-chan struct{}) *health.Server {
 	if p.xds != nil {
 		p.xds.Register(server)
 	}
@@ -128,7 +131,7 @@ func (p *parts) register(server *grpc.Server) *health.Server {
 	}
 	if p.o.has(RoleOwner) {
 		balancerv1.RegisterReplicasServer(server, &replicas{
-			receiver: p.receiver(), announcer: &weights.Announcer{Board: p.own},
+			receiver: p.receiver(), announcer: &weights.Announcer{Board: p.own, Done: draining},
 		})
 	}
 	alive := health.NewServer()
@@ -205,7 +208,10 @@ func (p *parts) authorizeClient(ctx context.Context, _ xds.Client) error {
 		return status.Error(codes.Unauthenticated, "load reports need a service account token for audience "+p.o.Audience)
 	}
 	if _, err := p.authn.Authenticate(ctx, token); err != nil {
-		return status.Error(codes.Unauthenticated, err.Error())
+		if errors.Is(err, authn.ErrUnauthenticated) {
+			return status.Error(codes.Unauthenticated, err.Error())
+		}
+		return status.Error(codes.Unavailable, authn.ErrUnavailable.Error())
 	}
 	return nil
 }

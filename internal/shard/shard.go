@@ -5,12 +5,14 @@ package shard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +23,9 @@ import (
 const (
 	LeaseDuration = 15 * time.Second
 	RenewInterval = 3 * time.Second
+
+	// buriedAfter is after how many durations without renewal the Lease of another replica is deleted.
+	buriedAfter = 20
 )
 
 // Options are where the Leases are and what this replica is.
@@ -121,12 +126,35 @@ func (s *Shards) round(ctx context.Context) error {
 	renewErr := s.renew(ctx)
 	leases := &coordinationv1.LeaseList{}
 	if err := s.o.Client.List(ctx, leases, client.InNamespace(s.o.Namespace), client.MatchingLabels{labelRole: roleOwner}); err != nil {
-		return fmt.Errorf("listing the Leases in namespace %s: %w", s.o.Namespace, err)
+		return errors.Join(renewErr, fmt.Errorf("listing the Leases in namespace %s: %w", s.o.Namespace, err))
 	}
-	if err := s.observe(leases.Items); err != nil {
-		return err
+	return errors.Join(renewErr, s.observe(leases.Items), s.bury(ctx, leases.Items))
+}
+
+// bury deletes the Leases of replicas that died long ago and will not come back: a replica that starts takes each of them for a living one at first.
+func (s *Shards) bury(ctx context.Context, leases []coordinationv1.Lease) error {
+	if s.o.Self.Name == "" {
+		return nil
 	}
-	return renewErr
+	now := s.o.Clock.Now()
+	var errs []error
+	for i := range leases {
+		sighted, ok := sightingOf(&leases[i], now)
+		if !ok || sighted.member.Name == s.o.Self.Name {
+			continue
+		}
+		s.mu.Lock()
+		at := s.seen[sighted.member.Name].at
+		s.mu.Unlock()
+		if at.IsZero() || now.Sub(at) < buriedAfter*sighted.duration {
+			continue
+		}
+		unchanged := client.Preconditions{UID: &leases[i].UID, ResourceVersion: &leases[i].ResourceVersion}
+		if err := s.o.Client.Delete(ctx, &leases[i], unchanged); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("deleting Lease %s of a replica that is gone: %w", leases[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // observe takes the Leases in, and tells those who asked where the owners are others than before.

@@ -193,3 +193,25 @@ func TestNobodyOwnsBeforeTheLeasesAreRead(t *testing.T) {
 		t.Error("an owner is known before anything was read")
 	}
 }
+
+func TestTheLeaseOfAReplicaThatDiedLongAgoIsDeleted(t *testing.T) {
+	r := newReplicas(t, "a", "dead")
+	r.round(t, "a", "dead")
+	for r.clock.Since(time.Unix(1_800_000_000, 0)) < buriedAfter*LeaseDuration-RenewInterval {
+		r.clock.Step(RenewInterval)
+		r.round(t, "a")
+	}
+	leases := &coordinationv1.LeaseList{}
+	if err := r.client.List(t.Context(), leases); err != nil || len(leases.Items) != 2 {
+		t.Errorf("%d Leases are there before the time, %v; want 2", len(leases.Items), err)
+	}
+	r.clock.Step(RenewInterval)
+	r.round(t, "a")
+	if err := r.client.List(t.Context(), leases); err != nil || len(leases.Items) != 1 || leases.Items[0].Name != leaseName("a") {
+		t.Errorf("%d Leases are left, %v; want that of a alone", len(leases.Items), err)
+	}
+	r.round(t, "dead") // It was only asleep.
+	if got := r.shards["dead"].Members(); len(got) != 2 {
+		t.Errorf("after waking up it sees %v", got)
+	}
+}

@@ -5,7 +5,9 @@ package weights
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,13 +63,44 @@ func (h *holding) file() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
+// fileOf is the name of the ConfigMap that a policy asks for, "" for none.
+func fileOf(policy *v1alpha1.WeightPolicy) string {
+	if policy.Spec.Publish.ConfigMap == nil {
+		return ""
+	}
+	return policy.Spec.Publish.ConfigMap.Name
+}
+
+// keepFile has the ConfigMap that a policy asks for written at its pace, and deletes one that it does not ask for any more. What somebody has to
+// mend is kept for the status: weights go on to be computed and served.
+func (r *Reconciler) keepFile(ctx context.Context, policy *v1alpha1.WeightPolicy, h *holding) error {
+	now, wanted := r.Clock.Now(), fileOf(policy)
+	if h.fileName != "" && h.fileName != wanted {
+		if err := r.deleteFile(ctx, h.policy, h.fileName); err != nil {
+			return fmt.Errorf("deleting ConfigMap %s, which the policy does not ask for any more: %w", h.fileName, err)
+		}
+	}
+	if h.fileName != wanted {
+		h.fileName, h.unpublished, h.pace.configMap = wanted, nil, time.Time{}
+	}
+	if wanted == "" || now.Sub(h.pace.configMap) < configMapInterval/time.Duration(max(1, r.Pace)) {
+		return nil
+	}
+	h.pace.configMap, h.unpublished = now, nil
+	err := r.publishFile(ctx, policy, h)
+	if errors.As(err, &h.unpublished) {
+		return nil
+	}
+	return err
+}
+
 // publishFile writes the ConfigMap that a policy asks for. One that is not its own is left alone, which is a *targetError.
 func (r *Reconciler) publishFile(ctx context.Context, policy *v1alpha1.WeightPolicy, h *holding) error {
 	data, err := h.file()
 	if err != nil {
 		return err
 	}
-	name := policy.Spec.Publish.ConfigMap.Name
+	name := fileOf(policy)
 	if len(data) > maxConfigMap {
 		return refused(v1alpha1.ReasonPublishFailed, "ConfigMap %s: %s of %d endpoints has %d bytes, the limit is %d", name, FileName, len(h.endpoints), len(data), maxConfigMap)
 	}

@@ -33,9 +33,6 @@ import (
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// retryAfterConflict is when the cache has caught up.
-const retryAfterConflict = 200 * time.Millisecond
-
 // Shards knows which policies this replica owns.
 type Shards interface{ Owns(policy string) bool }
 
@@ -58,8 +55,9 @@ type Reconciler struct {
 	// Pace divides the intervals at which weights are computed and things are written, 1 by default; tests and demos have less time.
 	Pace int
 
-	wake     chan event.GenericEvent
-	moved    chan struct{}
+	wake chan event.GenericEvent
+	// shards has a value when the owners have changed.
+	shards   chan struct{}
 	mu       sync.Mutex
 	holdings map[string]*holding
 }
@@ -81,20 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case errors.As(err, &problem):
 		return ctrl.Result{RequeueAfter: statusInterval}, r.reportProblem(ctx, policy, problem)
-	case errors.Is(err, errLost):
-		// Whether the policy is this replica's nevertheless its shard will tell.
-		log.FromContext(ctx).Info("Lost the policy", "why", err.Error())
+	case errors.Is(err, errLost): // Whether the policy is still this replica's its shard will tell.
+		log.FromContext(ctx).Info("The policy is looked at anew", "why", err.Error())
 		r.drop(req.String())
 		return ctrl.Result{RequeueAfter: time.Second}, nil
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return ctrl.Result{RequeueAfter: retryAfterConflict}, nil // The cache is behind, or another replica was faster.
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // What was read was older than what there is. It is read again.
+		return ctrl.Result{RequeueAfter: min(time.Second, max(next, time.Millisecond))}, nil
 	}
 	return ctrl.Result{RequeueAfter: next}, err
 }
 
 // look does all that is due for a policy, and returns in how long to look again.
 func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (time.Duration, error) {
-	began := r.Clock.Now()
 	config, err := configOf(&policy.Spec)
 	if err != nil {
 		return 0, refused(v1alpha1.ReasonInvalidSpec, "%v", err)
@@ -107,7 +103,7 @@ func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (t
 	if err != nil {
 		return 0, err
 	}
-	h, err := r.hold(ctx, policy)
+	h, err := r.hold(ctx, policy, endpoints)
 	if err != nil {
 		return 0, err
 	}
@@ -120,38 +116,36 @@ func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (t
 	r.Sources.Follow(ctx, policy, endpoints)
 	c := cycle{now: r.Clock.Now(), policy: policy, config: config, endpoints: endpoints}
 	if h.due(c) {
-		defer func() { r.Metrics.updated(r.Clock.Since(began)) }()
 		c.readings = r.Store.Collect(policyName(policy), c.now, later(h.updatedAt, c.now.Add(-config.StaleAfter)))
 	}
 	changed, err := h.advance(c)
 	if err != nil {
 		return 0, refused(v1alpha1.ReasonInvalidSpec, "%v", err)
 	}
-	if changed {
+	if changed || !h.announced {
+		h.announced = true
 		announcement := Announcement{Policy: policyName(policy), Epoch: h.epoch, Version: h.version, Weights: h.served}
 		r.Own.Put(announcement)
 		r.Board.Put(announcement)
 	}
 	r.Metrics.observe(policyName(policy), h)
-	return h.nextLook(c), errors.Join(r.keep(ctx, policy, h), r.report(ctx, policy, h))
+	writes, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return h.nextLook(c), errors.Join(r.keep(writes, policy, h), r.report(writes, policy, h))
 }
 
 // keep writes what has to outlive this process, at its pace.
 func (r *Reconciler) keep(ctx context.Context, policy *v1alpha1.WeightPolicy, h *holding) error {
 	now, pace := r.Clock.Now(), time.Duration(max(1, r.Pace))
-	if now.Sub(h.stored.at) >= storeInterval/pace {
+	if h.unlooked() {
+		return nil // What is stored knows more.
+	}
+	if now.Sub(h.stored.at) >= storeInterval/pace || h.stored.file != fileOf(policy) {
 		if err := r.storeSets(ctx, policy, h); err != nil {
 			return err
 		}
 	}
-	if err := r.keepRecord(ctx, policy, h); err != nil {
-		return err
-	}
-	if policy.Spec.Publish.ConfigMap == nil || now.Sub(h.pace.configMap) < configMapInterval/pace {
-		return nil
-	}
-	h.pace.configMap = now
-	return r.publishFile(ctx, policy, h)
+	return errors.Join(r.keepRecord(ctx, policy, h), r.keepFile(ctx, policy, h))
 }
 
 // report writes the status of a policy where it is due.
@@ -174,6 +168,7 @@ func (r *Reconciler) reportProblem(ctx context.Context, policy *v1alpha1.WeightP
 // writeStatus writes a status that differs, and then tells of the conditions that have changed.
 func (r *Reconciler) writeStatus(ctx context.Context, policy *v1alpha1.WeightPolicy, status v1alpha1.WeightPolicyStatus) error {
 	if equality.Semantic.DeepEqual(policy.Status, status) {
+		r.Metrics.conditionsOf(policy)
 		return nil
 	}
 	before := policy.Status
@@ -187,7 +182,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, policy *v1alpha1.WeightPol
 }
 
 // hold returns what is remembered of a policy, taking it over first where nothing is.
-func (r *Reconciler) hold(ctx context.Context, policy *v1alpha1.WeightPolicy) (*holding, error) {
+func (r *Reconciler) hold(ctx context.Context, policy *v1alpha1.WeightPolicy, endpoints []Endpoint) (*holding, error) {
 	name := policyName(policy)
 	r.mu.Lock()
 	h := r.holdings[name]
@@ -195,7 +190,7 @@ func (r *Reconciler) hold(ctx context.Context, policy *v1alpha1.WeightPolicy) (*
 	if h != nil && h.uid == policy.UID {
 		return h, nil
 	}
-	h, err := r.acquire(ctx, policy)
+	h, err := r.acquire(ctx, policy, endpoints)
 	if err != nil {
 		return nil, err
 	}

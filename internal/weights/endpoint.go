@@ -56,13 +56,12 @@ func sortEndpoints(endpoints []Endpoint) []Endpoint {
 // byGroup divides endpoints, sorted by ID, into those that balance each other: by zone where locality says where requests go, else all of
 // them under "".
 func byGroup(endpoints []Endpoint, byZone bool) map[string][]Endpoint {
+	if !byZone {
+		return map[string][]Endpoint{"": endpoints}
+	}
 	groups := map[string][]Endpoint{}
 	for _, e := range endpoints {
-		zone := ""
-		if byZone {
-			zone = e.Zone
-		}
-		groups[zone] = append(groups[zone], e)
+		groups[e.Zone] = append(groups[e.Zone], e)
 	}
 	return groups
 }

@@ -22,6 +22,8 @@ const (
 	statusInterval    = 30 * time.Second
 	configMapInterval = 30 * time.Second
 	recordInterval    = 10 * time.Minute
+	// writeTimeout is what the writes of a look may take: the next policy waits for them.
+	writeTimeout = 10 * time.Second
 )
 
 // holding is what the owner of a policy remembers while it owns it. All that may not be lost is in the WeightSets and the status.
@@ -37,19 +39,28 @@ type holding struct {
 	version   int64
 	served    Served
 	changedAt time.Time
-	// states and results are those of the groups of endpoints that balance each other.
+	// announced says that it is announced with this epoch: until then replicas have what was stored.
+	announced bool
+	// byZone says that the groups are zones, and states and results are those of the groups of endpoints that balance each other.
+	byZone  bool
 	states  map[string]balance.State
 	results map[string]balance.Result
-	// updatedAt is when the groups were last updated, and the endpoints what they were then.
+	// updatedAt is when the groups were last updated. The endpoints are the last that there were, and empty says that there are none now.
 	updatedAt time.Time
 	endpoints []Endpoint
-	readings  map[string]loadreport.Reading
-	measured  measured
-	rollout   *v1alpha1.RolloutStatus
-	pin       pin
-	record    recorded
-	stored    storedSets
-	pace      pace
+	empty     bool
+	// advanced is what the last advance was made with.
+	advanced *advanced
+	readings map[string]loadreport.Reading
+	measured measured
+	rollout  *v1alpha1.RolloutStatus
+	pin      pin
+	record   recorded
+	stored   storedSets
+	// fileName is the ConfigMap that was last written, unpublished why it could not be.
+	fileName    string
+	unpublished *targetError
+	pace        pace
 }
 
 // pace is when things were last written.
@@ -70,21 +81,24 @@ func (h *holding) due(c cycle) bool { return c.now.Sub(h.updatedAt) >= c.config.
 // advance computes what is to be served now. It says whether clients have to be told.
 func (h *holding) advance(c cycle) (changed bool, err error) {
 	spec := &c.policy.Spec
-	groups := byGroup(c.endpoints, len(spec.Locality) > 0)
+	if h.empty = len(c.endpoints) == 0; h.empty {
+		h.rest(c)
+		return false, nil
+	}
+	if h.same(c) {
+		return false, nil
+	}
+	groups := h.group(c)
 	if h.due(c) {
 		h.update(c, groups)
 		h.updatedAt = c.now
 	} else {
 		h.follow(c, groups)
 	}
-	rollout := advanceRollout(c.policy, h.rollout, h.measured, c.now)
-	h.measured.updated = false
-	stepped := h.rollout == nil || h.rollout.Digest != rollout.Digest || h.rollout.Step != rollout.Step || h.rollout.Aborted != rollout.Aborted
-	h.rollout = &rollout
-
-	next, byGroup := Served{}, map[string][]balance.Weight{}
+	stepped := h.step(c)
+	next, byGroup := make(Served, len(c.endpoints)), map[string][]balance.Weight{}
 	for zone, endpoints := range groups {
-		weights, err := h.serve(spec, endpoints, h.states[zone], percentOf(spec.Rollout, rollout), c.config.ColdStartWeight)
+		weights, err := h.serve(spec, endpoints, h.states[zone], percentOf(spec.Rollout, *h.rollout), c.config.ColdStartWeight)
 		if err != nil {
 			return false, err
 		}
@@ -92,11 +106,9 @@ func (h *holding) advance(c cycle) (changed bool, err error) {
 			weights = balance.Settled(h.told(endpoints), weights, balance.PublishFrom)
 		}
 		byGroup[zone] = weights
-		for id, units := range h.units(endpoints, weights, c.config.ColdStartWeight) {
-			next[id] = units
-		}
+		h.units(next, endpoints, weights, c.config.ColdStartWeight)
 	}
-	h.endpoints = c.endpoints
+	h.endpoints, h.advanced = c.endpoints, &advanced{generation: c.policy.Generation, uid: c.policy.UID, pinned: h.pin.revision}
 	if changed = stepped || !sameEndpoints(h.served, next) || worthTelling(h.served, next); !changed {
 		return false, nil
 	}
@@ -129,7 +141,7 @@ func (h *holding) update(c cycle, groups map[string][]Endpoint) {
 			state = follow(c, h.states[zone], endpoints)
 		}
 		states[zone], h.results[zone] = state, result
-		if result.Skipped == balance.SkipNone {
+		if result.Skipped == balance.SkipNone && !h.kept(c) {
 			h.measured.updated = true
 		}
 		if math.IsNaN(h.measured.maxOverAverage) || result.MaxOverAverage > h.measured.maxOverAverage {
@@ -172,27 +184,6 @@ func reportOf(r loadreport.Reading) balance.Report {
 		Endpoint: r.Endpoint, Start: r.Start, End: r.End,
 		CPU: r.CPU, InFlight: r.InFlight, Custom: r.Custom, Requests: r.Requests, Errors: r.Errors,
 	}
-}
-
-// told returns what clients were told of endpoints.
-func (h *holding) told(endpoints []Endpoint) []balance.Weight {
-	var told []balance.Weight
-	for _, e := range endpoints {
-		if units, ok := h.served[e.ID]; ok {
-			told = append(told, balance.Weight{ID: e.ID, Weight: balance.FromUnits(units)})
-		}
-	}
-	return told
-}
-
-// worthTelling says whether a weight has changed so much that clients have to be told.
-func worthTelling(before, after Served) bool {
-	for id, units := range after {
-		if change := math.Abs(float64(units)/float64(before[id]) - 1); change > balance.PublishFrom {
-			return true
-		}
-	}
-	return false
 }
 
 // metric returns the figure of a reading that the policy balances: with Max, where two figures have different units, the CPU.

@@ -105,7 +105,11 @@ func (m *Metrics) observe(policy string, h *holding) {
 	} {
 		m.endpoints.With(with(labels, "state", state)).Set(float64(n))
 	}
-	for quantile, value := range h.quantiles(o.mean) {
+	quantiles := h.quantiles(o.mean)
+	if quantiles == nil {
+		m.utilization.DeletePartialMatch(labels)
+	}
+	for quantile, value := range quantiles {
 		m.utilization.With(with(labels, "quantile", quantile)).Set(value)
 	}
 }

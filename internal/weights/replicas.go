@@ -19,9 +19,13 @@ import (
 )
 
 // Announcer answers Replicas.Watch from a board.
-type Announcer struct{ Board *Board }
+type Announcer struct {
+	Board *Board
+	// Done ends all calls once it is closed, if it is set.
+	Done <-chan struct{}
+}
 
-// Watch sends what there is, and then what comes, until the call ends.
+// Watch sends what there is, and then what comes, until the call or the announcer ends.
 func (a *Announcer) Watch(stream grpc.ServerStreamingServer[balancerv1.WatchResponse]) error {
 	watcher := a.Board.Watch()
 	defer watcher.Close()
@@ -39,6 +43,8 @@ func (a *Announcer) Watch(stream grpc.ServerStreamingServer[balancerv1.WatchResp
 		select {
 		case <-stream.Context().Done():
 			return stream.Context().Err()
+		case <-a.Done:
+			return nil
 		case <-watcher.Ready:
 		}
 	}

@@ -34,10 +34,11 @@ func advanceRollout(policy *v1alpha1.WeightPolicy, before *v1alpha1.RolloutStatu
 	s := v1alpha1.RolloutStatus{Digest: digest, Since: metav1.NewTime(now), Generation: policy.Generation}
 	if before != nil && before.Digest == digest {
 		s = *before.DeepCopy()
+		s.Step = max(s.Step, 0)
 		if s.Aborted == "" {
 			judge(&s, spec.Abort, m, now)
 		}
-		if s.Aborted == "" && int(s.Step) < len(spec.Steps) && m.updated && now.Sub(s.Since.Time) >= spec.Steps[s.Step].Duration.Duration {
+		if s.Aborted == "" && s.BadSince == nil && int(s.Step) < len(spec.Steps) && m.updated && now.Sub(s.Since.Time) >= spec.Steps[s.Step].Duration.Duration {
 			s.Step, s.Since = s.Step+1, metav1.NewTime(now)
 		}
 	}
@@ -50,7 +51,7 @@ func percentOf(spec v1alpha1.WeightRollout, s v1alpha1.RolloutStatus) int32 {
 	switch {
 	case s.Aborted != "":
 		return 0
-	case int(s.Step) < len(spec.Steps):
+	case s.Step >= 0 && int(s.Step) < len(spec.Steps):
 		return spec.Steps[s.Step].Percent
 	default:
 		return ptr.Deref(spec.Percent, 100)

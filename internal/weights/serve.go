@@ -4,6 +4,7 @@ package weights
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -93,11 +94,14 @@ func fixed(endpoints []Endpoint, cold float64, weight func(Endpoint) (uint32, bo
 	return weights
 }
 
-// units writes weights as clients are told them. An endpoint that is not ready keeps what it had.
-func (h *holding) units(endpoints []Endpoint, weights []balance.Weight, cold float64) Served {
-	served := make(Served, len(endpoints))
+// maxUnits is the largest weight that a WeightSet and a record take, 100 means. A mean of 1 is given up for it where one endpoint is to have
+// nearly everything.
+const maxUnits = 100 * v1alpha1.WeightScale
+
+// units adds weights as clients are told them to served. An endpoint that is not ready keeps what it had.
+func (h *holding) units(served Served, endpoints []Endpoint, weights []balance.Weight, cold float64) {
 	for _, w := range weights {
-		served[w.ID] = balance.Units(w.Weight)
+		served[w.ID] = min(balance.Units(w.Weight), maxUnits)
 	}
 	for _, e := range endpoints {
 		if _, ok := served[e.ID]; ok {
@@ -109,7 +113,6 @@ func (h *holding) units(endpoints []Endpoint, weights []balance.Weight, cold flo
 			served[e.ID] = balance.Units(cold)
 		}
 	}
-	return served
 }
 
 // sameEndpoints says whether two sets of weights are of the same endpoints.
@@ -123,6 +126,27 @@ func sameEndpoints(a, b Served) bool {
 		}
 	}
 	return true
+}
+
+// told returns what clients were told of endpoints.
+func (h *holding) told(endpoints []Endpoint) []balance.Weight {
+	var told []balance.Weight
+	for _, e := range endpoints {
+		if units, ok := h.served[e.ID]; ok {
+			told = append(told, balance.Weight{ID: e.ID, Weight: balance.FromUnits(units)})
+		}
+	}
+	return told
+}
+
+// worthTelling says whether a weight has changed so much that clients have to be told.
+func worthTelling(before, after Served) bool {
+	for id, units := range after {
+		if change := math.Abs(float64(units)/float64(before[id]) - 1); change > balance.PublishFrom {
+			return true
+		}
+	}
+	return false
 }
 
 // ids returns the IDs of weights, sorted.

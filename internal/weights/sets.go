@@ -33,6 +33,11 @@ func setIndex(set *v1alpha1.WeightSet) int {
 	return -1
 }
 
+// ownSets leaves out what carries the label of a policy and is none of its WeightSets, such as a copy under another name.
+func ownSets(policy string, sets []v1alpha1.WeightSet) []v1alpha1.WeightSet {
+	return slices.DeleteFunc(sets, func(s v1alpha1.WeightSet) bool { return s.Policy.Name != policy || setIndex(&s) < 0 })
+}
+
 // Complete returns those of the WeightSets of one policy that belong together, in their order, or nil where some are missing: sets are
 // written one after the other, and a replica may die in between.
 func Complete(sets []v1alpha1.WeightSet) []v1alpha1.WeightSet {
@@ -105,8 +110,8 @@ func (h *holding) sets(policy *v1alpha1.WeightPolicy, holder string, now time.Ti
 			Epoch: h.epoch, Holder: holder, Version: h.version, Sets: int32(n), UpdatedAt: secondsOf(now), Endpoints: part,
 		}
 	}
-	if publish := policy.Spec.Publish.ConfigMap; publish != nil {
-		sets[0].Annotations = map[string]string{annotationConfigMap: publish.Name}
+	if name := fileOf(policy); name != "" {
+		sets[0].Annotations = map[string]string{annotationConfigMap: name}
 	}
 	sets[0].Noise = h.noise()
 	return sets
@@ -155,7 +160,7 @@ func (h *holding) weighted() []v1alpha1.WeightedEndpoint {
 		s := stored[e.ID]
 		w := v1alpha1.WeightedEndpoint{
 			ID: e.ID, Name: e.Pod, Address: e.Address, Port: e.Port, Zone: e.Zone,
-			Weight: int32(h.served[e.ID]), Computed: int32(s.Units), Integral: s.IntegralMillionths, LastError: s.ErrorMillionths,
+			Weight: int32(max(h.served[e.ID], 1)), Computed: int32(min(s.Units, maxUnits)), Integral: s.IntegralMillionths, LastError: s.ErrorMillionths,
 			State: stateOf(e, states[e.ID]),
 		}
 		if w.Computed == w.Weight {

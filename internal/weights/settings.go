@@ -79,6 +79,7 @@ func configOf(spec *v1alpha1.WeightPolicySpec) (balance.Config, error) {
 	for _, source := range spec.Load.Sources {
 		config.StaleAfter = max(config.StaleAfter, staleAfter(source))
 	}
+	config.StaleAfter = max(config.StaleAfter, config.Interval) // An update uses what came since the one before.
 	if d.err != nil {
 		return config, d.err
 	}

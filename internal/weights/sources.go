@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,7 +37,7 @@ type SourceOptions struct {
 }
 
 // Sources runs the sources of the policies that this replica owns that ask for reports, and tells the store what each policy has. Its methods may be
-// called concurrently.
+// called concurrently for different policies.
 type Sources struct {
 	o   SourceOptions
 	ctx context.Context
@@ -47,11 +49,26 @@ type Sources struct {
 
 // running are the sources of one policy.
 type running struct {
-	// digest tells the settings that they run with from others.
-	digest  string
-	cancel  context.CancelFunc
-	sources []loadsource.Source
+	// mu is held while they are started: a slow API server holds no other policy up.
+	mu     sync.Mutex
+	listed []loadreport.Endpoint
+	// spec is what the store was told, without the endpoints.
+	spec    loadreport.PolicySpec
+	sources map[v1alpha1.LoadSourceType]*runningSource
 }
+
+// runningSource is one of them.
+type runningSource struct {
+	// digest tells the settings that it runs with from others.
+	digest string
+	// source is nil for one to which reports come, and for one that could not start, which is tried again at retry.
+	source loadsource.Source
+	retry  time.Time
+	cancel context.CancelFunc
+}
+
+// retryInterval is how long a source that could not start waits.
+const retryInterval = 30 * time.Second
 
 // NewSources returns none yet. They run until ctx ends; Wait waits for that.
 func NewSources(ctx context.Context, o SourceOptions) *Sources {
@@ -61,79 +78,114 @@ func NewSources(ctx context.Context, o SourceOptions) *Sources {
 // Wait returns when all sources have ended, which they do when the context of NewSources ends.
 func (s *Sources) Wait() { s.done.Wait() }
 
-// Follow makes the sources of a policy those of its spec, for its present endpoints.
+// Follow makes the sources of a policy those of its spec, for its present endpoints. Those that have not changed run on.
 func (s *Sources) Follow(ctx context.Context, policy *v1alpha1.WeightPolicy, endpoints []Endpoint) {
 	name := policyName(policy)
 	listed := make([]loadreport.Endpoint, len(endpoints))
 	for i, e := range endpoints {
 		listed[i] = loadreport.Endpoint{ID: e.ID, Name: e.Pod, Address: e.Address, Port: e.Port}
 	}
-	spec := loadreport.PolicySpec{Policy: name, Metric: policy.Spec.Load.Metric, Endpoints: listed}
+	spec := loadreport.PolicySpec{Policy: name, Metric: policy.Spec.Load.Metric}
 	for _, source := range policy.Spec.Load.Sources {
 		spec.Sources = append(spec.Sources, loadreport.Source{Type: source.Type, Interval: interval(source), StaleAfter: staleAfter(source)})
 	}
-	s.o.Store.SetPolicy(spec)
 
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	now := s.policies[name]
-	if digest := sourcesDigest(policy); now == nil || now.digest != digest {
-		if now != nil {
-			now.cancel()
-		}
-		now = s.start(ctx, policy, digest)
+	if now == nil {
+		now = &running{sources: map[v1alpha1.LoadSourceType]*runningSource{}}
 		s.policies[name] = now
 	}
-	for _, source := range now.sources {
-		source.SetEndpoints(listed)
+	s.mu.Unlock()
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	moved := now.listed == nil || !slices.Equal(now.listed, listed)
+	if moved || !reflect.DeepEqual(now.spec, spec) { // With many endpoints it is worth being asked.
+		now.listed, now.spec = listed, spec
+		spec.Endpoints = listed
+		s.o.Store.SetPolicy(spec)
+	}
+	for kind, one := range now.sources {
+		if _, ok := sourceOf(policy, kind); !ok {
+			one.cancel()
+			delete(now.sources, kind)
+		}
+	}
+	for _, source := range policy.Spec.Load.Sources {
+		s.follow(ctx, policy, source, now, moved)
+	}
+}
+
+// follow makes one source of a policy that of its spec.
+func (s *Sources) follow(ctx context.Context, policy *v1alpha1.WeightPolicy, source v1alpha1.LoadSource, now *running, moved bool) {
+	one, digest := now.sources[source.Type], sourceDigest(policy, source)
+	failed := one != nil && !one.retry.IsZero() && !s.o.Clock.Now().Before(one.retry)
+	if one == nil || one.digest != digest || failed {
+		if one != nil {
+			one.cancel()
+		}
+		one = s.start(ctx, policy, source, digest)
+		now.sources[source.Type] = one
+		moved = true
+	}
+	if moved && one.source != nil {
+		one.source.SetEndpoints(now.listed)
 	}
 }
 
 // Drop ends the sources of a policy.
 func (s *Sources) Drop(policy string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := s.policies[policy]; now != nil {
-		now.cancel()
-		delete(s.policies, policy)
+	now := s.policies[policy]
+	delete(s.policies, policy)
+	s.mu.Unlock()
+	if now == nil {
+		return
+	}
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	for _, one := range now.sources {
+		one.cancel()
 	}
 }
 
-func sourcesDigest(policy *v1alpha1.WeightPolicy) string {
-	text, err := json.Marshal([]any{policy.UID, policy.Spec.TargetRef, policy.Spec.Load})
+func sourceDigest(policy *v1alpha1.WeightPolicy, source v1alpha1.LoadSource) string {
+	text, err := json.Marshal([]any{policy.UID, policy.Spec.TargetRef, policy.Spec.Load.Metric, policy.Spec.Load.CustomMetric, source})
 	if err != nil {
 		panic(err) // None of them has a type that cannot be encoded.
 	}
 	return string(text)
 }
 
-// start runs the sources of a policy that ask.
-func (s *Sources) start(ctx context.Context, policy *v1alpha1.WeightPolicy, digest string) *running {
+// start runs a source of a policy, if it is one that asks.
+func (s *Sources) start(ctx context.Context, policy *v1alpha1.WeightPolicy, source v1alpha1.LoadSource, digest string) *runningSource {
 	sourceCtx, cancel := context.WithCancel(s.ctx)
-	r := &running{digest: digest, cancel: cancel}
-	for _, source := range policy.Spec.Load.Sources {
-		runnable, err := s.source(ctx, policy, source)
-		if err != nil {
-			s.o.Store.SetSourceError(policyName(policy), source.Type, s.o.Clock.Now(), err.Error())
-			r.digest = "" // The next look tries again.
-			continue
-		}
-		if runnable == nil {
-			continue
-		}
-		r.sources = append(r.sources, runnable)
+	one := &runningSource{digest: digest, cancel: cancel}
+	runnable, err := s.source(ctx, sourceCtx, policy, source)
+	message := ""
+	if err != nil {
+		message, one.retry = err.Error(), s.o.Clock.Now().Add(retryInterval)
+	}
+	// What the one before said is not of this one.
+	s.o.Store.SetSourceError(policyName(policy), source.Type, s.o.Clock.Now(), message)
+	if runnable != nil && err == nil {
+		one.source = runnable
 		s.done.Go(func() { _ = runnable.Run(sourceCtx) }) // Its only error is that of the context.
 	}
-	return r
+	return one
 }
 
-// source returns a source that asks, nil for one to which reports come.
-func (s *Sources) source(ctx context.Context, policy *v1alpha1.WeightPolicy, source v1alpha1.LoadSource) (loadsource.Source, error) {
+// source returns a source that asks, nil for one to which reports come. What it says once running is done is not heard.
+func (s *Sources) source(ctx, running context.Context, policy *v1alpha1.WeightPolicy, source v1alpha1.LoadSource) (loadsource.Source, error) {
 	name := policyName(policy)
 	options := loadsource.Options{
 		Policy: name, Metric: policy.Spec.Load.Metric, CustomMetric: policy.Spec.Load.CustomMetric, Interval: interval(source),
-		Report:        func(reports ...loadreport.Report) { s.o.Store.Add(s.o.Clock.Now(), reports...) },
-		Message:       func(message string) { s.o.Store.SetSourceError(name, source.Type, s.o.Clock.Now(), message) },
+		Report: func(reports ...loadreport.Report) { s.o.Store.Add(s.o.Clock.Now(), reports...) },
+		Message: func(message string) {
+			if running.Err() == nil {
+				s.o.Store.SetSourceError(name, source.Type, s.o.Clock.Now(), message)
+			}
+		},
 		AllowLoopback: s.o.Loopback, Clock: s.o.Clock,
 	}
 	switch source.Type {
@@ -161,6 +213,8 @@ func (s *Sources) selector(ctx context.Context, policy *v1alpha1.WeightPolicy) (
 	if policy.Spec.TargetRef.Kind == v1alpha1.TargetHashRing {
 		return labels.Everything(), nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	service := &corev1.Service{}
 	if err := s.o.Services.Get(ctx, client.ObjectKey{Namespace: policy.Namespace, Name: policy.Spec.TargetRef.Name}, service); err != nil {
 		return nil, fmt.Errorf("reading the selector of Service %s: %w", policy.Spec.TargetRef.Name, err)

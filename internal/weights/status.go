@@ -40,7 +40,7 @@ func (h *holding) status(policy *v1alpha1.WeightPolicy, holder string, from sour
 	s.ObservedGeneration, s.UpdatedAt = policy.Generation, ptr.To(secondsOf(now))
 	s.Utilization, s.MaxOverAverage, s.P95OverAverage = decimal(o.mean, 4), ratio(o.maxOverAverage), ratio(o.p95OverAverage)
 	s.NoiseFloor, s.PredictedMaxOverAverage = ratio(o.noiseFloor), ratio(o.predicted)
-	s.Endpoints, s.Rollout = &o.counts, h.rollout.DeepCopy()
+	s.Endpoints, s.Rollout = &o.counts, rolloutStatus(h.rollout)
 	s.Sources = nil
 	for _, source := range policy.Spec.Load.Sources {
 		s.Sources = append(s.Sources, v1alpha1.SourceStatus{
@@ -52,6 +52,16 @@ func (h *holding) status(policy *v1alpha1.WeightPolicy, holder string, from sour
 	}
 	s.Shard = &v1alpha1.ShardStatus{Holder: holder, Epoch: h.epoch}
 	setConditions(&s, policy.Generation, h.verdicts(policy, o), now)
+	return s
+}
+
+// rolloutStatus is a rollout as the API server keeps it: with a part of a second it would differ from what was read whenever it is compared.
+func rolloutStatus(rollout *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
+	s := rollout.DeepCopy()
+	s.Since = secondsOf(s.Since.Time)
+	if s.BadSince != nil {
+		s.BadSince = ptr.To(secondsOf(s.BadSince.Time))
+	}
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,7 @@ var errLost = errors.New("another replica has taken the policy over")
 type storedSets struct {
 	versions map[string]string // The resource versions, by name.
 	at       time.Time
+	file     string // The ConfigMap that they name.
 }
 
 // listSets reads the WeightSets of a policy from the API server.
@@ -32,27 +34,28 @@ func listSets(ctx context.Context, live client.Reader, policy types.NamespacedNa
 	if err != nil {
 		return nil, fmt.Errorf("listing the WeightSets of WeightPolicy %s: %w", policy, err)
 	}
-	return list.Items, nil
+	return ownSets(policy.Name, list.Items), nil
 }
 
-// acquire takes a policy over: it reads what the last holder left and raises the epoch, which of several replicas one can.
-func (r *Reconciler) acquire(ctx context.Context, policy *v1alpha1.WeightPolicy) (*holding, error) {
+// acquire takes a policy over: it reads what the last holder left and raises the epoch, which of several replicas one can. The epoch is
+// above all that are known: WeightSets may have been deleted, and the other replicas have heard of higher ones.
+func (r *Reconciler) acquire(ctx context.Context, policy *v1alpha1.WeightPolicy, endpoints []Endpoint) (*holding, error) {
 	key := client.ObjectKeyFromObject(policy)
 	sets, err := listSets(ctx, r.Live, key)
 	if err != nil {
 		return nil, err
 	}
-	now := r.Clock.Now()
-	kept := restore(sets, len(policy.Spec.Locality) > 0, now)
+	now, byZone := r.Clock.Now(), len(policy.Spec.Locality) > 0
+	kept := restore(sets, byZone, now)
 	h := &holding{
-		policy: key, uid: policy.UID, served: kept.served, states: kept.states, version: kept.version, changedAt: kept.storedAt,
-		stored: storedSets{versions: map[string]string{}},
+		policy: key, uid: policy.UID, served: kept.served, states: kept.states, byZone: byZone, version: kept.version,
+		changedAt: later(kept.storedAt, policy.CreationTimestamp.Time), stored: storedSets{versions: map[string]string{}},
 	}
 	if policy.Status.Rollout != nil {
 		h.rollout = policy.Status.Rollout.DeepCopy()
 	}
-	if heard, ok := r.Board.Get(key.String()); ok && heard.Version > h.version {
-		h.hear(heard, len(policy.Spec.Locality) > 0, sets, now)
+	if policy.Status.Shard != nil {
+		h.epoch = policy.Status.Shard.Epoch
 	}
 	var first *v1alpha1.WeightSet
 	for i := range sets {
@@ -60,7 +63,14 @@ func (r *Reconciler) acquire(ctx context.Context, policy *v1alpha1.WeightPolicy)
 		h.epoch = max(h.epoch, sets[i].Epoch)
 		if setIndex(&sets[i]) == 0 {
 			first = &sets[i]
+			h.fileName, h.stored.file = first.Annotations[annotationConfigMap], first.Annotations[annotationConfigMap]
 		}
+	}
+	if heard, ok := r.Board.Get(key.String()); ok {
+		if heard.Version > h.version {
+			h.hear(heard, byZone, sets, endpoints, now)
+		}
+		h.epoch = max(h.epoch, heard.Epoch)
 	}
 	h.epoch++
 	if err := r.claim(ctx, policy, h, first); err != nil {
@@ -72,21 +82,31 @@ func (r *Reconciler) acquire(ctx context.Context, policy *v1alpha1.WeightPolicy)
 	return h, nil
 }
 
-// hear takes over weights that the last holder has announced and not stored. Where they were the controller's own they are again.
-func (h *holding) hear(heard Announcement, byZone bool, sets []v1alpha1.WeightSet, now time.Time) {
+// hear takes over weights that the last holder has announced and not stored. Where they were the controller's own they are again. Endpoints that
+// came since have what they were announced with.
+func (h *holding) hear(heard Announcement, byZone bool, sets []v1alpha1.WeightSet, endpoints []Endpoint, now time.Time) {
+	known := make(map[string]bool, len(heard.Weights))
 	for i := range sets {
 		for j := range sets[i].Endpoints {
 			e := &sets[i].Endpoints[j]
+			known[e.ID] = true
 			if units, ok := heard.Weights[e.ID]; ok {
 				e.Weight = int32(units) // Computed is absent where it equals weight, so that it follows.
 			}
 		}
 	}
-	kept := restore(sets, byZone, now)
+	var came v1alpha1.WeightSet
+	for _, e := range endpoints {
+		if units, ok := heard.Weights[e.ID]; ok && !known[e.ID] {
+			came.Endpoints = append(came.Endpoints, v1alpha1.WeightedEndpoint{ID: e.ID, Zone: e.Zone, Weight: int32(units)})
+		}
+	}
+	kept := restore(append(slices.Clip(sets), came), byZone, now)
 	h.served, h.states, h.version = heard.Weights, kept.states, heard.Version
 }
 
-// claim writes the epoch into the first WeightSet, which fails where another replica was faster.
+// claim writes the epoch into the first WeightSet, which is errLost where another replica was faster. It has the version of the weights that go on
+// to be served: with that of older ones, replicas would take the new epoch for newer weights.
 func (r *Reconciler) claim(ctx context.Context, policy *v1alpha1.WeightPolicy, h *holding, first *v1alpha1.WeightSet) error {
 	identity := v1alpha1.PolicyIdentity{Name: policy.Name, UID: string(policy.UID), Tombstone: policy.Spec.Deletion.Tombstone, Ring: ringOf(policy)}
 	if first == nil {
@@ -95,16 +115,24 @@ func (r *Reconciler) claim(ctx context.Context, policy *v1alpha1.WeightPolicy, h
 			Policy:     identity, Epoch: h.epoch, Holder: r.Self, Version: h.version, Sets: 1, UpdatedAt: secondsOf(r.Clock.Now()),
 		}
 		if err := r.Client.Create(ctx, first, client.FieldOwner(v1alpha1.FieldManagerBalancer)); err != nil {
-			return fmt.Errorf("creating WeightSet %s: %w", first.Name, err)
+			return faster(fmt.Errorf("creating WeightSet %s: %w", first.Name, err))
 		}
 	} else {
-		first.Policy, first.Epoch, first.Holder, first.TombstoneUntil = identity, h.epoch, r.Self, nil
+		first.Policy, first.Epoch, first.Holder, first.Version, first.TombstoneUntil = identity, h.epoch, r.Self, h.version, nil
 		if err := r.Client.Update(ctx, first, client.FieldOwner(v1alpha1.FieldManagerBalancer)); err != nil {
-			return fmt.Errorf("taking WeightSet %s over: %w", first.Name, err)
+			return faster(fmt.Errorf("taking WeightSet %s over: %w", first.Name, err))
 		}
 	}
 	h.stored.versions[first.Name] = first.ResourceVersion
 	return nil
+}
+
+// faster makes errLost of the errors by which another replica shows.
+func faster(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return errors.Join(errLost, err)
+	}
+	return err
 }
 
 // storeSets writes the WeightSets of a policy, and deletes those that it has no endpoints for any more. The error is errLost where
@@ -130,7 +158,7 @@ func (r *Reconciler) storeSets(ctx context.Context, policy *v1alpha1.WeightPolic
 		}
 		delete(h.stored.versions, name)
 	}
-	h.stored.at = now
+	h.stored.at, h.stored.file = now, fileOf(policy)
 	return nil
 }
 

@@ -74,7 +74,7 @@ func (r *Resolver) service(ctx context.Context, namespace string, target v1alpha
 		return nil, err
 	}
 	list := &discoveryv1.EndpointSliceList{}
-	if err := r.Reader.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{observe.IndexService: target.Name}); err != nil {
+	if err := r.Reader.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{observe.IndexService: target.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the EndpointSlices of Service %s: %w", target.Name, err)
 	}
 	var endpoints []Endpoint

@@ -127,7 +127,7 @@ type podRef struct{ name, uid string }
 // podsByAddress returns the pods of a namespace by their addresses, as the EndpointSlices of its Services have them.
 func (r *Resolver) podsByAddress(ctx context.Context, namespace string) (map[string]podRef, error) {
 	list := &discoveryv1.EndpointSliceList{}
-	if err := r.Reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := r.Reader.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the EndpointSlices of namespace %s: %w", namespace, err)
 	}
 	pods := map[string]podRef{}

@@ -51,7 +51,9 @@ type overview struct {
 // overview sums up. A figure that no group has is NaN.
 func (h *holding) overview() overview {
 	o := overview{maxOverAverage: math.NaN(), p95OverAverage: math.NaN(), noiseFloor: math.NaN(), predicted: math.NaN(), mean: math.NaN()}
-	o.counts.Total = int32(len(h.endpoints))
+	if !h.empty {
+		o.counts.Total = int32(len(h.endpoints))
+	}
 	sum, reporting := 0.0, 0
 	for _, r := range h.results {
 		o.counts.Ready += int32(r.Ready)
@@ -103,6 +105,8 @@ func (h *holding) ready(policy *v1alpha1.WeightPolicy, o overview) verdict {
 	switch {
 	case o.counts.Total == 0:
 		v.status, v.reason, v.message = metav1.ConditionFalse, v1alpha1.ReasonNoEndpoints, "The target has no endpoint"
+	case h.unpublished != nil:
+		v.status, v.reason, v.message = metav1.ConditionFalse, h.unpublished.reason, h.unpublished.message
 	case h.pin.weight != nil:
 		v.reason, v.message = v1alpha1.ReasonPinned, fmt.Sprintf("The weights of revision %d are served until annotation %s is removed", h.pin.revision, v1alpha1.AnnotationPinnedWeights)
 	case h.rollout.Aborted != "":

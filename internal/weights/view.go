@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -60,12 +61,12 @@ func (v *View) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 
 func (v *View) serve(ctx context.Context, key types.NamespacedName) error {
 	sets := &v1alpha1.WeightSetList{}
-	if err := v.Client.List(ctx, sets, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelWeightPolicy: key.Name}); err != nil {
+	// There can be a hundred of them with a thousand endpoints each, which are only read.
+	if err := v.Client.List(ctx, sets, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelWeightPolicy: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the WeightSets of %s: %w", key, err)
 	}
-	if stored, ok := storedAnnouncement(key.String(), sets.Items); ok {
-		v.Board.Put(stored)
-	}
+	sets.Items = ownSets(key.Name, slices.Clone(sets.Items))
+	v.takeStored(key.String(), sets.Items)
 	policy := &v1alpha1.WeightPolicy{}
 	err := v.Client.Get(ctx, key, policy)
 	switch {
@@ -78,6 +79,9 @@ func (v *View) serve(ctx context.Context, key types.NamespacedName) error {
 		return fmt.Errorf("reading WeightPolicy %s: %w", key, err)
 	}
 	endpoints, err := v.Resolver.Resolve(ctx, policy)
+	if err != nil && policy.Spec.TargetRef.Kind == v1alpha1.TargetHashRing {
+		return errors.Join(err, v.served(ctx, key)) // No xDS client waits for it.
+	}
 	if err != nil {
 		return err
 	}
@@ -85,19 +89,33 @@ func (v *View) serve(ctx context.Context, key types.NamespacedName) error {
 	return v.assign(policy, endpoints)
 }
 
-// storedAnnouncement is what the WeightSets of a policy say, false where some are missing.
-func storedAnnouncement(policy string, sets []v1alpha1.WeightSet) (Announcement, bool) {
+// takeStored puts what the WeightSets of a policy say on the board, if that is later. Where they do not belong together, because they are being
+// written or one was deleted, they are better than nothing, and give way to whatever is.
+func (v *View) takeStored(policy string, sets []v1alpha1.WeightSet) {
+	known, ok := v.Board.Get(policy)
 	whole := Complete(sets)
-	if whole == nil {
-		return Announcement{}, false
+	if whole != nil {
+		a := Announcement{Policy: policy, Epoch: whole[0].Epoch, Version: whole[0].Version}
+		if ok && !a.after(known) {
+			return
+		}
+		a.Weights = storedWeights(whole)
+		v.Board.Put(a)
+		return
 	}
-	a := Announcement{Policy: policy, Epoch: whole[0].Epoch, Version: whole[0].Version, Weights: Served{}}
-	for i := range whole {
-		for _, e := range whole[i].Endpoints {
-			a.Weights[e.ID] = uint32(max(e.Weight, 1))
+	if weights := storedWeights(sets); !ok && len(weights) > 0 {
+		v.Board.Put(Announcement{Policy: policy, Weights: weights})
+	}
+}
+
+func storedWeights(sets []v1alpha1.WeightSet) Served {
+	weights := Served{}
+	for i := range sets {
+		for _, e := range sets[i].Endpoints {
+			weights[e.ID] = uint32(max(e.Weight, 1))
 		}
 	}
-	return a, true
+	return weights
 }
 
 // assign hands the endpoints of a policy to the xDS server.
@@ -137,12 +155,13 @@ func (v *View) serveRemains(key types.NamespacedName, sets []v1alpha1.WeightSet)
 		return nil
 	}
 	v.Directory.Remove(key.String())
-	a := xds.Assignment{Policy: key.String(), Epoch: whole[0].Epoch, Version: whole[0].Version}
-	if latest, ok := v.Board.Get(a.Policy); ok {
-		a.Epoch, a.Version = latest.Epoch, latest.Version
-	}
+	latest, _ := v.Board.Get(key.String())
+	a := xds.Assignment{Policy: key.String(), Epoch: latest.Epoch, Version: latest.Version}
 	for i := range whole {
 		for _, e := range whole[i].Endpoints {
+			if units, ok := latest.Weights[e.ID]; ok {
+				e.Weight = int32(units) // It may be announced and not stored.
+			}
 			a.Endpoints = append(a.Endpoints, xds.Endpoint{
 				ID: e.ID, Name: e.Name, Address: e.Address, Port: e.Port, Zone: e.Zone, Weight: uint32(max(e.Weight, 1)), Ready: e.State != v1alpha1.EndpointNotReady,
 			})

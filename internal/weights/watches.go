@@ -4,10 +4,8 @@ package weights
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -57,12 +55,13 @@ var specChanged = predicate.Or[client.Object](predicate.GenerationChangedPredica
 
 // SetupWithManager adds the controller, on every replica: the shards say which of them has work.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
-	r.wake, r.moved = make(chan event.GenericEvent), make(chan struct{}, 1)
-	if err := errors.Join(mgr.Add(&flusher{r}), mgr.Add(&waker{r})); err != nil {
+	r.wake = make(chan event.GenericEvent)
+	r.shards = make(chan struct{}, 1)
+	if err := mgr.Add(&shardWatch{r}); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("weightpolicy").
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: new(bool)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: new(bool), RateLimiter: retries()}).
 		For(&v1alpha1.WeightPolicy{}, builder.WithPredicates(specChanged)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(bySlice(mgr.GetClient()))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(byService(mgr.GetClient()))).
@@ -76,68 +75,6 @@ var gone = predicate.Funcs{
 	UpdateFunc: func(event.UpdateEvent) bool { return false }, GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// ShardsChanged has all policies looked at: some of them have another owner. It does not block, and may be called at any time after
-// SetupWithManager.
-func (r *Reconciler) ShardsChanged() {
-	select {
-	case r.moved <- struct{}{}:
-	default: // They are about to be looked at anyway.
-	}
-}
-
-// waker has all policies looked at when owners change.
-type waker struct{ r *Reconciler }
-
-// NeedLeaderElection says that every replica looks.
-func (w *waker) NeedLeaderElection() bool { return false }
-
-// Start waits for changes until ctx is done.
-func (w *waker) Start(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.r.moved:
-		}
-		keys, err := w.r.everything(ctx)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			policy := &v1alpha1.WeightPolicy{}
-			policy.Namespace, policy.Name = key.Namespace, key.Name
-			select {
-			case w.r.wake <- event.GenericEvent{Object: policy}:
-			case <-ctx.Done():
-				return nil
-			}
-		}
-	}
-}
-
-// everything lists the policies that there are, and those that have left something.
-func (r *Reconciler) everything(ctx context.Context) ([]types.NamespacedName, error) {
-	policies, sets := &v1alpha1.WeightPolicyList{}, &v1alpha1.WeightSetList{}
-	if err := errors.Join(r.Client.List(ctx, policies), r.Client.List(ctx, sets)); err != nil {
-		return nil, fmt.Errorf("listing the policies that there are: %w", err)
-	}
-	seen := map[types.NamespacedName]bool{}
-	var keys []types.NamespacedName
-	add := func(key types.NamespacedName) {
-		if !seen[key] {
-			seen[key] = true
-			keys = append(keys, key)
-		}
-	}
-	for i := range policies.Items {
-		add(client.ObjectKeyFromObject(&policies.Items[i]))
-	}
-	for i := range sets.Items {
-		add(types.NamespacedName{Namespace: sets.Items[i].Namespace, Name: sets.Items[i].Policy.Name})
-	}
-	return keys, nil
-}
-
 // SetupWithManager adds the view, on every replica.
 func (v *View) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	v.wake = make(chan event.GenericEvent)
@@ -145,7 +82,7 @@ func (v *View) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("weightview").
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: new(bool)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, NeedLeaderElection: new(bool), RateLimiter: retries()}).
 		For(&v1alpha1.WeightPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(bySlice(mgr.GetClient()))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(byService(mgr.GetClient()))).
@@ -212,35 +149,4 @@ func older(a, b *v1alpha1.WeightPolicy) bool {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return strings.Compare(a.Name, b.Name) < 0
-}
-
-// flusher stores what is not stored when the process ends.
-type flusher struct{ r *Reconciler }
-
-// NeedLeaderElection says that every replica stores its own.
-func (f *flusher) NeedLeaderElection() bool { return false }
-
-// flushTimeout is within the grace period of a pod.
-const flushTimeout = 10 * time.Second
-
-// Start waits for the end, and then writes the WeightSets of all policies that this replica owns.
-func (f *flusher) Start(ctx context.Context) error {
-	<-ctx.Done()
-	flushCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-	defer cancel()
-	f.r.mu.Lock()
-	holdings := make([]*holding, 0, len(f.r.holdings))
-	for _, h := range f.r.holdings {
-		holdings = append(holdings, h)
-	}
-	f.r.mu.Unlock()
-	var errs []error
-	for _, h := range holdings {
-		h.mu.Lock()
-		if h.spec != nil {
-			errs = append(errs, f.r.storeSets(flushCtx, h.spec, h))
-		}
-		h.mu.Unlock()
-	}
-	return errors.Join(errs...)
 }
