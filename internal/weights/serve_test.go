@@ -26,7 +26,7 @@ func TestServe(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*v1alpha1.WeightPolicySpec)
 		percent int32
-		h       holding
+		h       *holding
 		ready   func([]Endpoint)
 		want    Served
 	}{
@@ -42,15 +42,15 @@ func TestServe(t *testing.T) {
 			s.Rollout.From = v1alpha1.RolloutFrom{Type: v1alpha1.StrategyStatic, StaticWeights: staticOf("pod-000001", "4")}
 		}, want: Served{"uid-000000": 5000, "uid-000001": 15000, "uid-000002": 10000}},
 		"suspended": {percent: 100, change: func(s *v1alpha1.WeightPolicySpec) { s.Suspend = true },
-			h: holding{served: Served{"uid-000000": 7000, "uid-000002": 13000}}, want: Served{"uid-000000": 7000, "uid-000001": 2000, "uid-000002": 13000}},
+			h: &holding{served: Served{"uid-000000": 7000, "uid-000002": 13000}}, want: Served{"uid-000000": 7000, "uid-000001": 2000, "uid-000002": 13000}},
 		"suspended from the beginning": {percent: 100, change: func(s *v1alpha1.WeightPolicySpec) { s.Suspend = true },
 			want: Served{"uid-000000": 5000, "uid-000001": 10000, "uid-000002": 15000}},
-		"pinned": {percent: 100, h: holding{served: Served{"uid-000000": 1}, pin: pin{revision: 3, weight: func(id string) (int32, bool) {
+		"pinned": {percent: 100, h: &holding{served: Served{"uid-000000": 1}, pin: pin{revision: 3, weight: func(id string) (int32, bool) {
 			weights := map[string]int32{"uid-000000": 25000, "uid-000001": -1}
 			w, ok := weights[id]
 			return w, ok
 		}}}, want: Served{"uid-000000": 25000, "uid-000001": 1, "uid-000002": 2000}},
-		"not ready keeps what it had": {percent: 100, h: holding{served: Served{"uid-000002": 12345}}, ready: func(e []Endpoint) { e[2].Ready = false },
+		"not ready keeps what it had": {percent: 100, h: &holding{served: Served{"uid-000002": 12345}}, ready: func(e []Endpoint) { e[2].Ready = false },
 			want: Served{"uid-000000": 6667, "uid-000001": 13333, "uid-000002": 12345}},
 		"not ready and new is cold": {percent: 100, ready: func(e []Endpoint) { e[2].Ready = false },
 			want: Served{"uid-000000": 6667, "uid-000001": 13333, "uid-000002": 2000}},
@@ -62,6 +62,9 @@ func TestServe(t *testing.T) {
 			}
 			if test.ready != nil {
 				test.ready(endpoints)
+			}
+			if test.h == nil {
+				test.h = &holding{}
 			}
 			state := balance.State{}
 			for i, w := range computed {

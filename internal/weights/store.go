@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,11 +99,30 @@ func (h *holding) hear(heard Announcement, byZone bool, sets []v1alpha1.WeightSe
 	var came v1alpha1.WeightSet
 	for _, e := range endpoints {
 		if units, ok := heard.Weights[e.ID]; ok && !known[e.ID] {
-			came.Endpoints = append(came.Endpoints, v1alpha1.WeightedEndpoint{ID: e.ID, Zone: e.Zone, Weight: int32(units)})
+			came.Endpoints = append(came.Endpoints, v1alpha1.WeightedEndpoint{
+				ID: e.ID, Name: e.Pod, Address: e.Address, Port: e.Port, Zone: e.Zone, Weight: int32(units),
+			})
 		}
 	}
 	kept := restore(append(slices.Clip(sets), came), byZone, now)
 	h.served, h.states, h.version = heard.Weights, kept.states, heard.Version
+	complete(sets, came.Endpoints)
+}
+
+// complete adds endpoints to a single WeightSet, which replicas serve as soon as it is written. Where they do not fit it is written as one of two, so
+// that they wait; and so they do with several, of which only the first has the new version until all are stored.
+func complete(sets []v1alpha1.WeightSet, came []v1alpha1.WeightedEndpoint) {
+	i := slices.IndexFunc(sets, func(s v1alpha1.WeightSet) bool { return setIndex(&s) == 0 && s.Sets == 1 })
+	if i < 0 {
+		return
+	}
+	all := append(slices.Clip(sets[i].Endpoints), came...)
+	if len(all) > v1alpha1.MaxWeightSetEndpoints {
+		sets[i].Sets = 2
+		return
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.WeightedEndpoint) int { return strings.Compare(a.ID, b.ID) })
+	sets[i].Endpoints = all
 }
 
 // claim writes the epoch into the first WeightSet, which is errLost where another replica was faster. It has the version of the weights that go on
