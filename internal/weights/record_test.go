@@ -27,7 +27,7 @@ func TestWhenARecordIsMade(t *testing.T) {
 		"the first":             {even, recorded{}, 0, "first weights"},
 		"another step":          {even, recorded{revision: 1, served: even, step: "d 0 "}, time.Second, "rollout at 25%"},
 		"nothing has changed":   {even, recorded{revision: 1, served: even, step: step}, 24 * time.Hour, ""},
-		"by 10 %":               {Served{"a": 11000, "b": 9000}, recorded{revision: 1, served: even, step: step}, time.Hour, ""},
+		"by less than 10 %":     {Served{"a": 10999, "b": 9001}, recorded{revision: 1, served: even, step: step}, time.Hour, ""},
 		"by more":               {Served{"a": 11010, "b": 10000}, recorded{revision: 1, served: even, step: step}, 10 * time.Minute, "weights changed"},
 		"by more, and too soon": {Served{"a": 11010, "b": 10000}, recorded{revision: 1, served: even, step: step}, 10*time.Minute - 1, ""},
 		"an endpoint came":      {Served{"a": 10000, "b": 10000, "c": 10000}, recorded{revision: 1, served: even, step: step}, time.Hour, "weights changed"},
