@@ -26,7 +26,7 @@ func TestASourceThatCannotStartStopsNoOther(t *testing.T) {
 	}
 	message := func() string { return o.Store.SourceErrors(key.String())[v1alpha1.SourceMetrics].Message }
 	orca := follow().sources[v1alpha1.SourceORCA]
-	if message() != "Service checkout has no selector: metrics.k8s.io has nothing of its endpoints" {
+	if message() != "there is no selector in Service checkout: metrics.k8s.io has nothing of its endpoints" {
 		t.Errorf("the message is %q", message())
 	}
 	service := &corev1.Service{}
