@@ -91,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // look does all that is due for a policy, and returns in how long to look again.
 func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (time.Duration, error) {
+	began := r.Clock.Now()
 	config, err := configOf(&policy.Spec)
 	if err != nil {
 		return 0, refused(v1alpha1.ReasonInvalidSpec, "%v", err)
@@ -116,6 +117,7 @@ func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (t
 	r.Sources.Follow(ctx, policy, endpoints)
 	c := cycle{now: r.Clock.Now(), policy: policy, config: config, endpoints: endpoints}
 	if h.due(c) {
+		defer func() { r.Metrics.updated(r.Clock.Since(began)) }()
 		c.readings = r.Store.Collect(policyName(policy), c.now, later(h.updatedAt, c.now.Add(-config.StaleAfter)))
 	}
 	changed, err := h.advance(c)

@@ -19,7 +19,7 @@ func TestAdvanceBalancesAndTellsWhatIsWorthIt(t *testing.T) {
 		t.Fatal("the first weights are not told")
 	}
 	served := f.settle()
-	if !(served["uid-000002"] > served["uid-000000"]*3/2) {
+	if served["uid-000002"] <= served["uid-000000"]*3/2 {
 		t.Errorf("the fast one has %d, the slow one %d", served["uid-000002"], served["uid-000000"])
 	}
 	version := f.h.version

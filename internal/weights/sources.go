@@ -220,7 +220,7 @@ func (s *Sources) selector(ctx context.Context, policy *v1alpha1.WeightPolicy) (
 		return nil, fmt.Errorf("reading the selector of Service %s: %w", policy.Spec.TargetRef.Name, err)
 	}
 	if len(service.Spec.Selector) == 0 {
-		return nil, fmt.Errorf("Service %s has no selector: metrics.k8s.io has nothing of its endpoints", service.Name)
+		return nil, fmt.Errorf("there is no selector in Service %s: metrics.k8s.io has nothing of its endpoints", service.Name)
 	}
 	return labels.SelectorFromSet(service.Spec.Selector), nil
 }

@@ -5,6 +5,7 @@ package weights
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -101,12 +102,12 @@ func (v verdict) condition(generation int64, now time.Time) metav1.Condition {
 	}
 }
 
-// cut returns at most n bytes of a text.
+// cut returns at most n bytes of a text, without a part of a character at the end.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return text[:n]
+	return strings.ToValidUTF8(text[:n], "")
 }
 
 // urgent says whether a status must be written at once: a condition, the rollout, the holder or the generation is another one.

@@ -33,7 +33,7 @@ func (v verdict) stalled() bool {
 	switch v.reason {
 	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonNameConflict, v1alpha1.ReasonTargetTaken, v1alpha1.ReasonTooManyEndpoints,
 		v1alpha1.ReasonRolloutAborted, v1alpha1.ReasonRevisionNotFound, v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonPortNotFound,
-		v1alpha1.ReasonRingNotFound:
+		v1alpha1.ReasonRingNotFound, v1alpha1.ReasonPublishFailed:
 		return true
 	}
 	return false
