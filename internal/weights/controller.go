@@ -23,6 +23,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=get
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies/status,verbs=update
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightsets,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;delete
@@ -78,12 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var problem *targetError
 	switch {
 	case errors.As(err, &problem):
-		return ctrl.Result{RequeueAfter: statusInterval}, r.reportProblem(ctx, policy, problem)
+		next, err = statusInterval, r.reportProblem(ctx, policy, problem)
 	case errors.Is(err, errLost): // Whether the policy is still this replica's its shard will tell.
 		log.FromContext(ctx).Info("The policy is looked at anew", "why", err.Error())
 		r.drop(req.String())
 		return ctrl.Result{RequeueAfter: time.Second}, nil
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // What was read was older than what there is. It is read again.
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) { // What was read was older than what there is. It is read again.
 		return ctrl.Result{RequeueAfter: min(time.Second, max(next, time.Millisecond))}, nil
 	}
 	return ctrl.Result{RequeueAfter: next}, err
@@ -118,6 +120,9 @@ func (r *Reconciler) look(ctx context.Context, policy *v1alpha1.WeightPolicy) (t
 	c := cycle{now: r.Clock.Now(), policy: policy, config: config, endpoints: endpoints}
 	if h.due(c) {
 		defer func() { r.Metrics.updated(r.Clock.Since(began)) }()
+		if h.coarse, err = r.Resolver.coarse(ctx, policy); err != nil {
+			return 0, err
+		}
 		c.readings = r.Store.Collect(policyName(policy), c.now, later(h.updatedAt, c.now.Add(-config.StaleAfter)))
 	}
 	changed, err := h.advance(c)

@@ -53,10 +53,12 @@ type holding struct {
 	advanced *advanced
 	readings map[string]loadreport.Reading
 	measured measured
-	rollout  *v1alpha1.RolloutStatus
-	pin      pin
-	record   recorded
-	stored   storedSets
+	// coarse says why factors cannot be expressed by the weights of a HashRing.
+	coarse  string
+	rollout *v1alpha1.RolloutStatus
+	pin     pin
+	record  recorded
+	stored  storedSets
 	// fileName is the ConfigMap that was last written, unpublished why it could not be.
 	fileName    string
 	unpublished *targetError

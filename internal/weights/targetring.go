@@ -143,3 +143,22 @@ func (r *Resolver) podsByAddress(ctx context.Context, namespace string) (map[str
 	}
 	return pods, nil
 }
+
+// coarse is what the operator warns of where the weights of a HashRing are too small for factors, "" where it does not or there is no such
+// HashRing.
+func (r *Resolver) coarse(ctx context.Context, policy *v1alpha1.WeightPolicy) (string, error) {
+	name := ringOf(policy)
+	if name == "" {
+		return "", nil
+	}
+	found := &v1alpha1.HashRing{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: policy.Namespace, Name: name}, found); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	for _, w := range found.Status.Warnings {
+		if w.Reason == v1alpha1.WarningCoarseWeights {
+			return w.Message, nil
+		}
+	}
+	return "", nil
+}

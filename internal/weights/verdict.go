@@ -97,7 +97,7 @@ func worse(a, b balance.SkipReason) balance.SkipReason {
 
 // verdicts are the conditions of a policy that is looked after.
 func (h *holding) verdicts(policy *v1alpha1.WeightPolicy, o overview) []verdict {
-	return []verdict{h.ready(policy, o), reporting(o, policy.Spec.Limits.MinReporting), converged(o), effective(o)}
+	return []verdict{h.ready(policy, o), reporting(o, policy.Spec.Limits.MinReporting), converged(o), effective(o, h.coarse)}
 }
 
 func (h *holding) ready(policy *v1alpha1.WeightPolicy, o overview) verdict {
@@ -157,7 +157,7 @@ func above(o overview) string {
 	return text
 }
 
-func effective(o overview) verdict {
+func effective(o overview, coarse string) verdict {
 	v := verdict{kind: v1alpha1.ConditionEffective, status: metav1.ConditionFalse}
 	switch {
 	case o.skipped == balance.SkipLowTraffic:
@@ -166,6 +166,8 @@ func effective(o overview) verdict {
 		v.status, v.reason, v.message = metav1.ConditionUnknown, v1alpha1.ReasonNotMeasured, "Nothing was measured yet"
 	case o.ignored:
 		v.reason, v.message = v1alpha1.ReasonWeightsIgnored, "The load does not follow the weights: clients do not use them"
+	case coarse != "":
+		v.reason, v.message = v1alpha1.ReasonCoarseWeights, coarse
 	case o.counts.Clamped > 0 && o.unconverged:
 		v.reason, v.message = v1alpha1.ReasonClamped, fmt.Sprintf("%d endpoints have the least or the largest weight, and the busiest endpoint is%s", o.counts.Clamped, above(o))
 	default:
