@@ -143,7 +143,7 @@ func TestStatus(t *testing.T) {
 	policy := newPolicy()
 	h := &holding{
 		epoch: 4, version: 9, changedAt: epochStart, endpoints: newEndpoints(10), results: map[string]balance.Result{"": result(func(*balance.Result) {})},
-		rollout: &v1alpha1.RolloutStatus{Percent: "100%"}, stored: storedSets{versions: map[string]string{"checkout-0": "1", "checkout-1": "2"}}, pin: pin{revision: 2},
+		rollout: &v1alpha1.RolloutStatus{Percent: "100%", Since: metav1.NewTime(epochStart.Add(300 * time.Millisecond))}, stored: storedSets{versions: map[string]string{"checkout-0": "1", "checkout-1": "2"}}, pin: pin{revision: 2},
 	}
 	from := sourced{
 		fresh: map[v1alpha1.LoadSourceType]int{"LRS": 8}, errors: map[v1alpha1.LoadSourceType]loadreport.SourceError{"Push": {Message: "nobody pushes"}, "ORCA": {Message: "gone"}},
@@ -153,7 +153,7 @@ func TestStatus(t *testing.T) {
 	want := v1alpha1.WeightPolicyStatus{
 		ObservedGeneration: 3, UpdatedAt: ptr.To(metav1.NewTime(epochStart.Add(time.Second))), Utilization: "0.4000", MaxOverAverage: "1.010", P95OverAverage: "1.005",
 		PredictedMaxOverAverage: "1.008", Endpoints: &v1alpha1.EndpointCounts{Total: 10, Ready: 10, Reporting: 10},
-		Sources: []v1alpha1.SourceStatus{{Type: "LRS", Endpoints: 8}, {Type: "Push", Message: "nobody pushes"}}, Rollout: &v1alpha1.RolloutStatus{Percent: "100%"},
+		Sources: []v1alpha1.SourceStatus{{Type: "LRS", Endpoints: 8}, {Type: "Push", Message: "nobody pushes"}}, Rollout: &v1alpha1.RolloutStatus{Percent: "100%", Since: metav1.NewTime(epochStart)},
 		Weights: &v1alpha1.PublishedWeights{Version: 9, PublishedAt: metav1.NewTime(epochStart), Sets: 2, Pinned: 2}, Shard: &v1alpha1.ShardStatus{Holder: "a", Epoch: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
