@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var problem *targetError
 	switch {
 	case errors.As(err, &problem):
-		next, err = statusInterval, r.reportProblem(ctx, policy, problem)
+		next, err = statusInterval/time.Duration(max(1, r.Pace)), r.reportProblem(ctx, policy, problem)
 	case errors.Is(err, errLost): // Whether the policy is still this replica's its shard will tell.
 		log.FromContext(ctx).Info("The policy is looked at anew", "why", err.Error())
 		r.drop(req.String())

@@ -164,10 +164,10 @@ func effective(o overview, coarse string) verdict {
 		v.reason, v.message = v1alpha1.ReasonLowTraffic, "There is too little load for its differences to mean anything; the weights stay"
 	case math.IsNaN(o.maxOverAverage):
 		v.status, v.reason, v.message = metav1.ConditionUnknown, v1alpha1.ReasonNotMeasured, "Nothing was measured yet"
+	case coarse != "": // Which looks as if clients ignored the weights.
+		v.reason, v.message = v1alpha1.ReasonCoarseWeights, coarse
 	case o.ignored:
 		v.reason, v.message = v1alpha1.ReasonWeightsIgnored, "The load does not follow the weights: clients do not use them"
-	case coarse != "":
-		v.reason, v.message = v1alpha1.ReasonCoarseWeights, coarse
 	case o.counts.Clamped > 0 && o.unconverged:
 		v.reason, v.message = v1alpha1.ReasonClamped, fmt.Sprintf("%d endpoints have the least or the largest weight, and the busiest endpoint is%s", o.counts.Clamped, above(o))
 	default:
