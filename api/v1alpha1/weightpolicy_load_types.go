@@ -42,11 +42,11 @@ type LoadMeasurement struct {
 	CustomMetric string `json:"customMetric,omitempty"`
 
 	// errorPenalty is the load, in means, that an endpoint which fails all its requests is taken to have in addition, "0" to "10" with at
-	// most 4 decimals, default "1". What counts is by how much its part of failed requests is above the median.
+	// most 4 decimals, default "2". What counts is by how much its part of failed requests is above the median.
 	// +optional
-	// +default="1"
+	// +default="2"
 	// +kubebuilder:validation:MaxLength=7
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(10(\.0{1,4})?|[0-9](\.[0-9]{1,4})?)$')`,messageExpression="'errorPenalty must be a number from 0 to 10 with at most 4 decimals, such as 1; got ' + self"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(10(\.0{1,4})?|[0-9](\.[0-9]{1,4})?)$')`,messageExpression="'errorPenalty must be a number from 0 to 10 with at most 4 decimals, such as 2; got ' + self"
 	ErrorPenalty string `json:"errorPenalty,omitempty"`
 
 	// sources are where reports come from, each type once. Of those that have a fresh report of an endpoint the first one counts. Default:

@@ -284,6 +284,7 @@ type WeightLimits struct {
 	MaxWeight string `json:"maxWeight,omitempty"`
 
 	// maxStep is the most that a weight grows in an update, "1%" to "100%" with at most 2 decimals, default "50%"; it shrinks by as large a factor.
+	// A profile may take smaller steps.
 	// +optional
 	// +default="50%"
 	// +kubebuilder:validation:MaxLength=7

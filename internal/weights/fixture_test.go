@@ -28,7 +28,7 @@ func newPolicy(change ...func(*v1alpha1.WeightPolicy)) *v1alpha1.WeightPolicy {
 		Spec: v1alpha1.WeightPolicySpec{
 			TargetRef: v1alpha1.WeightTarget{Kind: v1alpha1.TargetService, Name: "checkout"},
 			Load: v1alpha1.LoadMeasurement{
-				Metric: v1alpha1.MetricCPU, ErrorPenalty: "1",
+				Metric: v1alpha1.MetricCPU, ErrorPenalty: "2",
 				Sources: []v1alpha1.LoadSource{{Type: v1alpha1.SourceLRS}, {Type: v1alpha1.SourcePush}},
 			},
 			Strategy: v1alpha1.WeightStrategy{Type: v1alpha1.StrategyPID},

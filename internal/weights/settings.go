@@ -73,7 +73,7 @@ func configOf(spec *v1alpha1.WeightPolicySpec) (balance.Config, error) {
 	config.MinWeight, config.MaxWeight = d.number("limits.minWeight", limits.MinWeight), d.number("limits.maxWeight", limits.MaxWeight)
 	config.GuardedMinWeight = config.MinWeight / 10
 	config.ColdStartWeight = d.number("limits.coldStartWeight", limits.ColdStartWeight)
-	config.MaxStep = math.Log1p(d.percentage("limits.maxStep", limits.MaxStep))
+	config.MaxStep = min(config.MaxStep, math.Log1p(d.percentage("limits.maxStep", limits.MaxStep)))
 	config.MinReporting = d.percentage("limits.minReporting", limits.MinReporting)
 	config.ErrorPenalty = d.number("load.errorPenalty", spec.Load.ErrorPenalty)
 	for _, source := range spec.Load.Sources {

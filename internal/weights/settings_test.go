@@ -60,7 +60,7 @@ func TestConfigOf(t *testing.T) {
 				*c = ring
 				c.Metric, c.StaleAfter = metric, stale
 				c.MinWeight, c.GuardedMinWeight, c.MaxWeight, c.ColdStartWeight = 0.1, 0.1/10, 8, 0.1
-				c.MaxStep, c.MinReporting, c.ErrorPenalty = math.Log(1.5), 0.5, 1
+				c.MaxStep, c.MinReporting, c.ErrorPenalty = min(ring.MaxStep, math.Log1p(0.5)), 0.5, 2
 			},
 		},
 		"limits": {func(s *v1alpha1.WeightPolicySpec) {
@@ -73,6 +73,10 @@ func TestConfigOf(t *testing.T) {
 		"the slowest source says what is stale": {func(s *v1alpha1.WeightPolicySpec) {
 			s.Load.Sources = append(s.Load.Sources, v1alpha1.LoadSource{Type: v1alpha1.SourcePrometheus, StaleAfter: seconds(300)})
 		}, func(c *balance.Config) { c.StaleAfter = 5 * time.Minute }},
+		"a profile's own step is smaller": {func(s *v1alpha1.WeightPolicySpec) { s.Strategy.Profile = v1alpha1.ProfileCautious }, func(c *balance.Config) {
+			cautious, _ := balance.Profile(balance.ProfileCautious)
+			c.Kp, c.KpFar, c.MaxStep = cautious.Kp, cautious.KpFar, cautious.MaxStep
+		}},
 		"metric": {func(s *v1alpha1.WeightPolicySpec) { s.Load.Metric = v1alpha1.MetricMax }, func(c *balance.Config) { c.Metric = balance.MetricMax }},
 		"the literal PID": {func(s *v1alpha1.WeightPolicySpec) {
 			s.Strategy.Profile = v1alpha1.ProfileCustom
@@ -83,7 +87,7 @@ func TestConfigOf(t *testing.T) {
 			*c = custom
 			c.Kp, c.KpFar, c.Ki, c.Kd, c.Interval = 0.4, 0.4, 0.05, 0.1, 30*time.Second
 			c.MinWeight, c.GuardedMinWeight, c.MaxWeight, c.ColdStartWeight = 0.1, 0.1/10, 8, 0.1
-			c.MaxStep, c.MinReporting, c.ErrorPenalty, c.Metric = limits.MaxStep, 0.5, 1, balance.MetricCPU
+			c.MaxStep, c.MinReporting, c.ErrorPenalty, c.Metric = limits.MaxStep, 0.5, 2, balance.MetricCPU
 			c.StaleAfter = 30 * time.Second // No less than the interval, or updates would have holes.
 		}},
 	} {
@@ -92,7 +96,7 @@ func TestConfigOf(t *testing.T) {
 			test.change(&spec)
 			want := balanced
 			want.MinWeight, want.GuardedMinWeight, want.MaxWeight, want.ColdStartWeight = 0.1, 0.1/10, 8, 0.1
-			want.MaxStep, want.MinReporting, want.ErrorPenalty = math.Log1p(0.5), 0.5, 1
+			want.MaxStep, want.MinReporting, want.ErrorPenalty = math.Log1p(0.5), 0.5, 2
 			want.StaleAfter = max(balanced.StaleAfter, 20*time.Second)
 			test.want(&want)
 			got, err := configOf(&spec)

@@ -65,7 +65,7 @@ var _ = Describe("A WeightPolicy", func() {
 		want := v1alpha1.WeightPolicySpec{
 			TargetRef: v1alpha1.WeightTarget{Kind: v1alpha1.TargetService, Name: "checkout"},
 			Load: v1alpha1.LoadMeasurement{
-				Metric: v1alpha1.MetricCPU, ErrorPenalty: "1",
+				Metric: v1alpha1.MetricCPU, ErrorPenalty: "2",
 				Sources: []v1alpha1.LoadSource{{Type: v1alpha1.SourceLRS}, {Type: v1alpha1.SourcePush}, {Type: v1alpha1.SourceMetrics}},
 			},
 			Strategy: v1alpha1.WeightStrategy{Type: v1alpha1.StrategyPID},

@@ -652,7 +652,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: errorPenalty
       type:
         scalar: string
-      default: "1"
+      default: "2"
     - name: metric
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.LoadMetric

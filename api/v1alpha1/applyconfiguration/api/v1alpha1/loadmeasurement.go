@@ -20,7 +20,7 @@ type LoadMeasurementApplyConfiguration struct {
 	// characters. Its value is at least 0.
 	CustomMetric *string `json:"customMetric,omitempty"`
 	// errorPenalty is the load, in means, that an endpoint which fails all its requests is taken to have in addition, "0" to "10" with at
-	// most 4 decimals, default "1". What counts is by how much its part of failed requests is above the median.
+	// most 4 decimals, default "2". What counts is by how much its part of failed requests is above the median.
 	ErrorPenalty *string `json:"errorPenalty,omitempty"`
 	// sources are where reports come from, each type once. Of those that have a fresh report of an endpoint the first one counts. Default:
 	// LRS, Push, Metrics, which ask for nothing to be configured.

@@ -14,6 +14,7 @@ type WeightLimitsApplyConfiguration struct {
 	// maxWeight is the largest weight, "1" to "100" with at most 4 decimals, default "8".
 	MaxWeight *string `json:"maxWeight,omitempty"`
 	// maxStep is the most that a weight grows in an update, "1%" to "100%" with at most 2 decimals, default "50%"; it shrinks by as large a factor.
+	// A profile may take smaller steps.
 	MaxStep *string `json:"maxStep,omitempty"`
 	// coldStartWeight is the weight of an endpoint that is new, "0.01" to "1" with at most 4 decimals, default "0.1".
 	ColdStartWeight *string `json:"coldStartWeight,omitempty"`
