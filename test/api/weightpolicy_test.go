@@ -115,7 +115,7 @@ var _ = DescribeTable("A WeightPolicy is refused with", refusedAs("WeightPolicy"
 	Entry("a metric of its own without a name", weighing("load: {metric: Custom}"), "spec.load.customMetric: Required value: customMetric must be set with metric Custom"),
 	Entry("an empty metric", weighing("load: {metric: Custom, customMetric: ''}"), "spec.load.customMetric", "at least 1 chars"),
 	Entry("a metric of 129 characters", weighing("load: {metric: Custom, customMetric: "+strings.Repeat("m", 129)+"}"), "may not be more than 128"),
-	Entry("an error penalty above 10", weighing(`load: {errorPenalty: "10.01"}`), "errorPenalty must be a number from 0 to 10 with at most 4 decimals, such as 1; got 10.01"),
+	Entry("an error penalty above 10", weighing(`load: {errorPenalty: "10.01"}`), "errorPenalty must be a number from 0 to 10 with at most 4 decimals, such as 2; got 10.01"),
 	Entry("an error penalty of 5 decimals", weighing(`load: {errorPenalty: "1.00001"}`), "got 1.00001"),
 	Entry("an error penalty below 0", weighing(`load: {errorPenalty: "-1"}`), "got -1"),
 	Entry("no source", weighing("load: {sources: []}"), "spec.load.sources", "should have at least 1 items"),

@@ -92,7 +92,6 @@ var _ = DescribeTable("A WeightSet is refused with", func(ctx SpecContext, set f
 	Entry("negative noise", func(s *v1alpha1.WeightSet) { s.Noise = -1 }, "noise: Invalid value: -1"),
 	Entry("an endpoint without an ID", func(s *v1alpha1.WeightSet) { s.Endpoints[0].ID = "" }, "endpoints[0].id: Invalid value"),
 	Entry("an ID of 254 characters", func(s *v1alpha1.WeightSet) { s.Endpoints[0].ID += "i" }, "endpoints[0].id: Too long: may not be more than 253"),
-	Entry("an endpoint twice", func(s *v1alpha1.WeightSet) { s.Endpoints[1] = s.Endpoints[0] }, "endpoints[1]: Duplicate value"),
 	Entry("a pod of 254 characters", func(s *v1alpha1.WeightSet) { s.Endpoints[0].Name += "n" }, "endpoints[0].name: Too long: may not be more than 253"),
 	Entry("an address of 254 characters", func(s *v1alpha1.WeightSet) { s.Endpoints[0].Address += "a" }, "endpoints[0].address: Too long: may not be more than 253"),
 	Entry("port 65,536", func(s *v1alpha1.WeightSet) { s.Endpoints[0].Port = 65536 }, "endpoints[0].port: Invalid value: 65536"),
