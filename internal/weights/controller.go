@@ -22,7 +22,7 @@ import (
 	"github.com/ringwright/ringwright/internal/loadreport"
 )
 
-// +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies,verbs=list;watch
 // +kubebuilder:rbac:groups=ringwright.dev,resources=hashrings,verbs=get
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightpolicies/status,verbs=update
 // +kubebuilder:rbac:groups=ringwright.dev,resources=weightsets,verbs=get;list;watch;create;update;delete

@@ -123,7 +123,7 @@ var _ = Describe("a WeightPolicy with targetRef alone", func() {
 	})
 
 	It("finds out that clients ignore the weights", func(ctx SpecContext) {
-		s := newShop(ctx, "shop", 1, 1, 2, 2, 3, 3)
+		s := newShop(ctx, "shop", 1, 1, 1, 1, 1, 1, 3, 3, 3, 3, 3, 3)
 		s.equal.Store(true)
 		s.open(startReplica("a"))
 		policy := s.policy()
