@@ -27,11 +27,17 @@ var _ = Describe("the life of a policy", func() {
 		policy.Spec.Deletion.Tombstone = &metav1.Duration{Duration: 8 * time.Second}
 		policy.Spec.Publish.ConfigMap = &v1alpha1.ConfigMapPublication{Name: "shop-weights"}
 		Expect(admin.Create(ctx, policy)).To(Succeed())
-		Eventually(s.maxOverAverage).Should(BeNumerically("<=", 1.02))
 		file := &corev1.ConfigMap{}
-		Eventually(func() error {
+		readFile := func() error {
 			return admin.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "shop-weights"}, file)
-		}).Should(Succeed())
+		}
+		Eventually(readFile).Should(Succeed())
+		first := file.ResourceVersion
+		Eventually(s.maxOverAverage).Should(BeNumerically("<=", 1.02))
+		Eventually(func() string {
+			Expect(readFile()).To(Succeed())
+			return file.ResourceVersion
+		}).ShouldNot(Equal(first), "the ConfigMap does not follow the weights")
 		var content struct {
 			Version   int64 `json:"version"`
 			Endpoints []struct {
@@ -41,6 +47,11 @@ var _ = Describe("the life of a policy", func() {
 		}
 		Expect(json.Unmarshal([]byte(file.Data["weights.json"]), &content)).To(Succeed())
 		Expect(content.Endpoints).To(HaveLen(3))
+		Eventually(func() []appsv1.ControllerRevision {
+			records := &appsv1.ControllerRevisionList{}
+			Expect(admin.List(ctx, records, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelWeightPolicy: policy.Name})).To(Succeed())
+			return records.Items
+		}).ShouldNot(BeEmpty(), "nothing was recorded")
 		waitFor(4 * time.Second) // The weights are stored.
 
 		Expect(admin.Delete(ctx, policy)).To(Succeed())
