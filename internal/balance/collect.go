@@ -25,17 +25,21 @@ func compareReports(a, b *Report) int {
 		cmp.Compare(a.Custom, b.Custom), cmp.Compare(a.Requests, b.Requests), cmp.Compare(a.Errors, b.Errors))
 }
 
-// sortedReports returns pointers to the reports that can still be used, sorted. Those of a caller who keeps many old ones are left
-// out first, because sorting is what takes the time.
-func (u *update) sortedReports(list []Report) []*Report {
-	usable := make([]*Report, 0, len(list))
+// sortedReports returns the reports that can still be used, sorted. Those of a caller who keeps many old ones are left out first,
+// because sorting is what takes the time.
+func (u *update) sortedReports(list []Report) []Report {
+	order := make([]*Report, 0, len(list)) // Which are moved faster than reports.
 	for i := range list {
 		if end := InstantOf(list[i].End); end > u.oldest && end <= u.latest {
-			usable = append(usable, &list[i])
+			order = append(order, &list[i])
 		}
 	}
-	slices.SortFunc(usable, compareReports)
-	return usable
+	slices.SortFunc(order, compareReports)
+	sorted := make([]Report, len(order))
+	for i, r := range order {
+		sorted[i] = *r
+	}
+	return sorted
 }
 
 // gathering adds up the usable reports of an endpoint.
@@ -46,33 +50,37 @@ type gathering struct {
 	reports               int
 }
 
-// collect gives every endpoint with new usable reports their sample, and marks it in fresh.
+// collect gives every endpoint with new usable reports their sample, and marks it as fresh.
 func (u *update) collect(reports []Report) {
-	if !u.collectSorted(len(reports), func(j int) *Report { return &reports[j] }) {
-		list := u.sortedReports(reports)
-		u.collectSorted(len(list), func(j int) *Report { return list[j] })
+	if !u.collectSorted(reports) {
+		u.collectSorted(u.sortedReports(reports))
+	}
+	for i := range u.list {
+		if u.points[i].fresh {
+			u.list[i].Seen = u.list[i].Last.End // Not before it is known that they are sorted: another look needs the old one.
+		}
 	}
 }
 
 // collectSorted does so if the reports are sorted, and says whether they are. Reports of the same endpoints as last time need not be
 // compared with each other: their IDs are usually the same strings, at which nobody has to look.
-func (u *update) collectSorted(n int, at func(int) *Report) bool {
-	j := 0
+func (u *update) collectSorted(reports []Report) bool {
+	j, n := 0, len(reports)
 	for i := range u.list {
 		e, p := &u.list[i], &u.points[i]
 		p.fresh = false
-		for ; j < n && at(j).Endpoint != e.ID && at(j).Endpoint < e.ID; j++ {
-			if j > 0 && at(j).Endpoint < at(j-1).Endpoint {
+		for ; j < n && !sameString(reports[j].Endpoint, e.ID) && reports[j].Endpoint < e.ID; j++ {
+			if j > 0 && reports[j].Endpoint < reports[j-1].Endpoint {
 				return false
 			}
 		}
 		g := gathering{end: e.Seen}
-		for first := j; j < n && at(j).Endpoint == e.ID; j++ {
-			if j > first && compareReports(at(j-1), at(j)) > 0 {
+		for first := j; j < n && (sameString(reports[j].Endpoint, e.ID) || reports[j].Endpoint == e.ID); j++ {
+			if j > first && compareReports(&reports[j-1], &reports[j]) > 0 {
 				return false
 			}
-			u.gather(&g, at(j))
-			if j+1 < n && i+1 < len(u.list) && sameString(at(j+1).Endpoint, u.list[i+1].ID) {
+			u.gather(&g, &reports[j])
+			if j+1 < n && i+1 < len(u.list) && sameString(reports[j+1].Endpoint, u.list[i+1].ID) {
 				j++
 				break
 			}
@@ -84,13 +92,8 @@ func (u *update) collectSorted(n int, at func(int) *Report) bool {
 		e.Last.Published = float32(u.told.mean(i, g.start, g.end))
 	}
 	for ; j < n; j++ {
-		if j > 0 && at(j).Endpoint < at(j-1).Endpoint {
+		if j > 0 && reports[j].Endpoint < reports[j-1].Endpoint {
 			return false
-		}
-	}
-	for i := range u.list {
-		if u.points[i].fresh {
-			u.list[i].Seen = u.list[i].Last.End // Not before it is known that they are sorted: another look needs the old one.
 		}
 	}
 	return true

@@ -68,49 +68,56 @@ func (e Evidence) response(endpoints int) float64 {
 	return e.Sum / e.Count
 }
 
-// watch asks and answers the questions of probes.
-func (u *update) watch() {
-	mean := u.result.average(u.points)
-	v := u.state.Evidence
-	v.Sum, v.Count = v.Sum*evidenceMemory, v.Count*evidenceMemory
-	for i := range u.points {
-		p, e := &u.points[i], &u.list[i]
-		if !p.fresh || !p.reporting || !(p.load >= smallest*mean) {
-			continue
-		}
-		if e.Guarded || e.Cold || e.Last.CPU > saturated {
-			if e.Guarded && e.Probe.Open {
-				u.doubt(e, 0) // It asked for more, and now it fails.
-			}
-			e.Probe = Probe{}
-			continue
-		}
-		if ratio := p.load / mean; !e.Probe.Open && ratio > 1-leastQuestion/2 && ratio < 1+leastQuestion {
-			continue // Which is nearly all, most of the time; logarithms take time.
-		}
-		load, weight, asked := math.Log(p.load/mean), math.Log(float64(e.Last.Published)), float64(e.Probe.Load)
-		if moved := weight - float64(e.Probe.Weight); e.Probe.Open && e.Probe.answered(moved) {
-			response := (load - asked) / moved
-			v.Sum += bounded(response, 2)
-			v.Count++
-			u.doubt(e, response)
-			e.Probe = Probe{}
-		} else if load*asked <= 0 {
-			e.Probe = Probe{} // It came right by itself.
-		}
-		if !e.Probe.Open && math.Abs(load) >= max(leastQuestion, clearly*u.chance(e)) {
-			e.Probe = Probe{Open: true, Load: float32(load), Weight: float32(weight), Own: float32(e.Weight)}
-		}
+// watch asks and answers the question of an endpoint's probe.
+func (u *update) watch(p *point, e *EndpointState) {
+	if !(p.load >= smallest*u.average) {
+		return
 	}
-	if v.Count >= enough(u.result.Reporting) {
-		switch response := v.Sum / v.Count; {
-		case response < ignoring:
-			v.Ignored = true
-		case response > following:
-			v.Ignored = false
+	if e.Guarded || e.Cold || e.Last.CPU > saturated {
+		if e.Guarded && e.Probe.Open {
+			u.doubt(e, 0) // It asked for more, and now it fails.
 		}
+		e.Probe = Probe{}
+		return
 	}
-	u.state.Evidence = v
+	if ratio := p.load / u.average; !e.Probe.Open && ratio > 1-leastQuestion/2 && ratio < 1+leastQuestion {
+		return // Which is nearly all, most of the time; logarithms take time.
+	}
+	load, weight, asked := math.Log(p.load/u.average), math.Log(float64(e.Last.Published)), float64(e.Probe.Load)
+	if moved := weight - float64(e.Probe.Weight); e.Probe.Open && e.Probe.answered(moved) {
+		response := (load - asked) / moved
+		u.state.Evidence.add(response)
+		u.doubt(e, response)
+		e.Probe = Probe{}
+	} else if load*asked <= 0 {
+		e.Probe = Probe{} // It came right by itself.
+	}
+	if !e.Probe.Open && math.Abs(load) >= max(leastQuestion, clearly*u.chance(e)) {
+		e.Probe = Probe{Open: true, Load: float32(load), Weight: float32(weight), Own: float32(e.Weight)}
+	}
+}
+
+func (e *Evidence) add(response float64) {
+	e.Sum += bounded(response, 2)
+	e.Count++
+}
+
+// fade lets old evidence count less.
+func (e *Evidence) fade() {
+	e.Sum, e.Count = e.Sum*evidenceMemory, e.Count*evidenceMemory
+}
+
+// judge comes to a verdict if there is enough evidence about a number of endpoints.
+func (e *Evidence) judge(endpoints int) {
+	if e.Count < enough(endpoints) {
+		return
+	}
+	switch response := e.Sum / e.Count; {
+	case response < ignoring:
+		e.Ignored = true
+	case response > following:
+		e.Ignored = false
+	}
 }
 
 // chance returns the standard deviation of an endpoint's load by chance: what is seen of all, or what so few requests have.

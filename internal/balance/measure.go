@@ -16,26 +16,30 @@ const farthest = 3
 
 // measure finds out who reports, and the load of those, before anything is taken into account.
 func (u *update) measure() {
-	cpu, inFlight := 1.0, 1.0
+	u.cpu, u.inFlight = 1, 1
 	if u.Metric == MetricMax {
-		cpu = u.center(func(s *Sample) float64 { return float64(s.CPU) })
-		inFlight = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
+		u.cpu = u.center(func(s *Sample) float64 { return float64(s.CPU) })
+		u.inFlight = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
 	}
+	usual := u.usual()
 	for i := range u.list {
 		p, e := &u.points[i], &u.list[i]
-		if !e.Ready {
-			continue
+		count(&u.result.Ready, e.Ready)
+		p.figure = u.figure(e)
+		if p.reporting = !math.IsNaN(p.figure); p.reporting {
+			u.suspect(p, &e.Last, &usual)
+			p.reporting = usual.believes(p, e)
 		}
-		u.result.Ready++
-		if !u.recent(&e.Last) || e.Last.Published <= 0 {
-			continue
-		}
-		p.figure = figure(u.Metric, &e.Last, cpu, inFlight)
-		p.reporting = !math.IsNaN(p.figure)
 	}
-	u.suspect()
-	u.disbelieve()
 	u.proportion()
+}
+
+// figure returns the load of an endpoint as it is reported; NaN if there is nothing to be said of it.
+func (u *update) figure(e *EndpointState) float64 {
+	if !e.Ready || !u.recent(&e.Last) || e.Last.Published <= 0 {
+		return math.NaN()
+	}
+	return figure(u.Metric, &e.Last, u.cpu, u.inFlight)
 }
 
 // recent says whether a sample can be used.
@@ -111,61 +115,57 @@ func boundedMean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// suspect finds endpoints whose load says nothing, because requests wait for something else than a processor, or fail.
-//
-// Requests in flight for a weight are proportional to the time that a request takes. A slow processor makes it longer too, and
-// uses more of the processor for it; that is not what is looked for, so the ratio is divided by that of the processor.
-func (u *update) suspect() {
-	perWeight := func(of func(*Sample) float64) func(int) float64 {
-		return func(i int) float64 {
-			if !u.points[i].reporting {
-				return math.NaN()
+// usual is what most endpoints have, for a weight of 1; NaN where none reports it.
+type usual struct {
+	inFlight, cpu, cost float64
+	// failed is the part of the requests.
+	failed float64
+}
+
+func (u *update) usual() usual {
+	of := func(value func(e *EndpointState, figure float64) float64) float64 {
+		return median(u.values(func(i int) float64 {
+			e := &u.list[i]
+			figure := u.figure(e)
+			if math.IsNaN(figure) {
+				return figure
 			}
-			return of(&u.list[i].Last) / float64(u.list[i].Last.Published)
-		}
+			return value(e, figure)
+		}))
 	}
-	flying := perWeight(func(s *Sample) float64 { return float64(s.InFlight) })
-	working := perWeight(func(s *Sample) float64 { return float64(s.CPU) })
-	usualFlying, usualWorking := median(u.values(flying)), median(u.values(working))
-	usualFailed := median(u.values(func(i int) float64 {
-		if !u.points[i].reporting {
-			return math.NaN()
-		}
-		return float64(u.list[i].Last.Failed)
-	}))
-	for i := range u.points {
-		p := &u.points[i]
-		if !p.reporting {
-			continue
-		}
-		p.excess = float32(max(float64(u.list[i].Last.Failed)-usualFailed, 0))
-		if u.list[i].Last.InFlight < 1 || !(usualFlying > 0) {
-			continue // Nobody waits where there is less than a request.
-		}
-		guard := flying(i) / usualFlying
-		if slow := working(i) / usualWorking; slow > 1 && !math.IsInf(slow, 1) {
-			guard /= slow
-		}
-		if guard > u.GuardRatio {
-			p.guard = float32(min(guard, largest))
-		}
+	return usual{
+		inFlight: of(func(e *EndpointState, _ float64) float64 { return perWeight(float64(e.Last.InFlight), e) }),
+		cpu:      of(func(e *EndpointState, _ float64) float64 { return perWeight(float64(e.Last.CPU), e) }),
+		cost:     of(func(e *EndpointState, figure float64) float64 { return perWeight(figure, e) }),
+		failed:   of(func(e *EndpointState, _ float64) float64 { return float64(e.Last.Failed) }),
 	}
 }
 
-// disbelieve takes endpoints for silent that claim less load for their weight than the most capable one could have: such an
-// endpoint gets no traffic, or lies, and a larger weight would be wrong either way.
-func (u *update) disbelieve() {
-	cost := func(i int) float64 {
-		if !u.points[i].reporting {
-			return math.NaN()
-		}
-		return u.points[i].figure / float64(u.list[i].Last.Published)
+func perWeight(x float64, e *EndpointState) float64 { return x / float64(e.Last.Published) }
+
+// suspect finds out whether the load of an endpoint says nothing, because requests wait for something else than a processor, or fail.
+//
+// Requests in flight for a weight are proportional to the time that a request takes. A slow processor makes it longer too, and
+// uses more of the processor for it; that is not what is looked for, so the ratio is divided by that of the processor.
+func (u *update) suspect(p *point, s *Sample, usual *usual) {
+	p.excess = float32(max(float64(s.Failed)-usual.failed, 0))
+	if s.InFlight < 1 || !(usual.inFlight > 0) {
+		return // Nobody waits where there is less than a request.
 	}
-	least := median(u.values(cost)) / incredible
-	for i := range u.points {
-		p := &u.points[i]
-		p.reporting = p.reporting && (p.guard > 0 || p.excess > 0 || cost(i) > least || least == 0)
+	guard := float64(s.InFlight) / float64(s.Published) / usual.inFlight
+	if slow := float64(s.CPU) / float64(s.Published) / usual.cpu; slow > 1 && !math.IsInf(slow, 1) {
+		guard /= slow
 	}
+	if guard > u.GuardRatio {
+		p.guard = float32(min(guard, largest))
+	}
+}
+
+// believes says whether an endpoint can be taken at its word. Those that claim less load for their weight than the most capable one could
+// have are taken for silent: such an endpoint gets no traffic, or lies, and a larger weight would be wrong either way.
+func (usual *usual) believes(p *point, e *EndpointState) bool {
+	least := usual.cost / incredible
+	return p.guard > 0 || p.excess > 0 || perWeight(p.figure, e) > least || least == 0
 }
 
 // proportion bounds the loads, and finds the figures of the result that are of loads alone. Reports are of different times, and
@@ -177,22 +177,25 @@ func (u *update) proportion() {
 		}
 		return u.points[i].figure
 	})
+	most, sum, largest := mostLoad*median(figures), 0.0, 0.0
 	r := &u.result
-	most := mostLoad * median(figures)
-	sum := 0.0
 	for i := range u.points {
-		if p := &u.points[i]; p.reporting {
-			p.load = p.figure
-			if age := u.now.since(u.list[i].Last.End); age != 0 && u.state.Trend != 0 {
-				p.load *= math.Exp(u.state.Trend * age)
-			}
-			p.load = min(p.load, most)
-			sum += p.load
-			r.Reporting++
+		p := &u.points[i]
+		if !p.reporting {
+			continue
 		}
+		p.load = p.figure
+		if age := u.now.since(u.list[i].Last.End); age != 0 && u.state.Trend != 0 {
+			p.load *= math.Exp(u.state.Trend * age)
+		}
+		p.load = min(p.load, most)
+		sum += p.load
+		largest = max(largest, p.load)
+		u.fresh = u.fresh || p.fresh
+		r.Reporting++
 	}
 	mean := sum / float64(r.Reporting)
-	r.Mean = mean
+	r.Mean, u.average = mean, mean
 	if u.Metric == MetricMax {
 		if r.Mean = u.center(func(s *Sample) float64 { return float64(s.CPU) }); math.IsNaN(r.Mean) {
 			r.Mean = u.center(func(s *Sample) float64 { return float64(s.InFlight) })
@@ -201,10 +204,6 @@ func (u *update) proportion() {
 	r.MaxOverAverage, r.P95OverAverage, r.PredictedMaxOverAverage = math.NaN(), math.NaN(), math.NaN()
 	if r.Reporting < 2 || !(mean > 0) {
 		return
-	}
-	largest := 0.0
-	for i := range u.points {
-		largest = max(largest, u.points[i].load) // 0 of those that do not report.
 	}
 	r.MaxOverAverage = largest / mean
 	r.P95OverAverage = quantile(u.values(func(i int) float64 {
@@ -215,48 +214,65 @@ func (u *update) proportion() {
 	}), 0.95) / mean
 }
 
-// judge finds the load that the weights of the State would have caused, and adds what is wrong with an endpoint.
-func (u *update) judge() {
-	mean := u.result.average(u.points)
+// judge finds the load that the weights of the State would have caused, adds what is wrong with an endpoint, and returns the mean that
+// they are to have.
+func (u *update) judge() float64 {
+	changes := u.newChanges()
 	sum, most := 0.0, 0.0
+	var all, free meanOf
 	for i := range u.points {
 		p, e := &u.points[i], &u.list[i]
 		if !p.reporting {
 			continue
 		}
-		p.expected = p.load
-		if !u.Additive {
-			ratio := e.Weight / float64(e.Last.Published)
-			switch {
-			case ratio > farthest:
-				p.reach = 1
-			case ratio < 1.0/farthest:
-				p.reach = -1
-			}
-			p.expected *= min(max(ratio, 1.0/farthest), farthest)
-		}
+		u.predict(p, e)
 		sum += p.expected
 		most = max(most, p.expected)
-		e.Guarded = p.guard > 0 || u.ErrorPenalty*float64(p.excess) >= failing
-		if p.guard > 0 && (u.Metric == MetricCPU || u.Metric == MetricCustom) {
-			p.expected = max(p.expected, mean*min(float64(p.guard), mostLoad))
+		u.penalize(p, e)
+		if p.fresh && p.figure >= smallest {
+			changes.note(p, e, i%u.stride == 0)
 		}
-		p.expected += u.ErrorPenalty * float64(p.excess) * mean
+		all.sum, all.n = all.sum+p.expected, all.n+1
+		// Endpoints that no weight can bring to the mean, because they are guarded or at a limit, are not part of it: they would shift it for
+		// all others, whose errors would then all be large enough to pass the noise gate.
+		if !e.Guarded && !e.Clamped {
+			free.sum, free.n = free.sum+p.expected, free.n+1
+		}
 	}
 	if sum > 0 && u.result.Reporting > 1 {
 		u.result.PredictedMaxOverAverage = most / (sum / float64(u.result.Reporting))
 	}
-	u.estimateNoise()
+	u.estimateNoise(changes)
+	if mean := free.value(); mean >= smallest {
+		return mean
+	}
+	return all.value()
+}
+
+// predict finds the load that the weight of the State would have caused.
+func (u *update) predict(p *point, e *EndpointState) {
+	p.expected = p.load
+	if u.Additive {
+		return
+	}
+	ratio := e.Weight / float64(e.Last.Published)
+	switch {
+	case ratio > farthest:
+		p.reach = 1
+	case ratio < 1.0/farthest:
+		p.reach = -1
+	}
+	p.expected *= min(max(ratio, 1.0/farthest), farthest)
+}
+
+// penalize adds what is wrong with an endpoint to its load.
+func (u *update) penalize(p *point, e *EndpointState) {
+	e.Guarded = p.guard > 0 || u.ErrorPenalty*float64(p.excess) >= failing
+	if p.guard > 0 && (u.Metric == MetricCPU || u.Metric == MetricCustom) {
+		p.expected = max(p.expected, u.average*min(float64(p.guard), mostLoad))
+	}
+	p.expected += u.ErrorPenalty * float64(p.excess) * u.average
 }
 
 // failing is the penalty, in means, from which an endpoint is guarded.
 const failing = 0.5
-
-// average returns the mean of the bounded loads.
-func (r *Result) average(points []point) float64 {
-	sum := 0.0
-	for i := range points {
-		sum += points[i].load // 0 of those that do not report.
-	}
-	return sum / float64(r.Reporting)
-}

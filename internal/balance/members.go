@@ -46,14 +46,21 @@ func readyFirst(e Endpoint) int {
 
 // members returns the states of the endpoints that there are now, with weights that have a mean of 1 over the ready ones.
 func members(c Config, old []EndpointState, list []Endpoint) []EndpointState {
-	list = sortedEndpoints(list, old)
-	if slices.EqualFunc(list, old, func(a Endpoint, b EndpointState) bool { return a.ID == b.ID }) {
-		same := slices.Clone(old)
-		for i := range same {
-			same[i].Ready = list[i].Ready
+	sameIDs := func() bool {
+		return slices.EqualFunc(list, old, func(a Endpoint, b EndpointState) bool { return sameString(a.ID, b.ID) || a.ID == b.ID })
+	}
+	same := sameIDs()
+	if !same {
+		list = sortedEndpoints(list, old)
+		same = sameIDs()
+	}
+	if same {
+		now := slices.Clone(old)
+		for i := range now {
+			now[i].Ready = list[i].Ready
 		}
-		level(c, same)
-		return same
+		level(c, now)
+		return now
 	}
 	now, joined, i := make([]EndpointState, len(list)), []int(nil), 0
 	told := 0.0 // The sum of the weights that made up all traffic before.

@@ -65,19 +65,18 @@ type EndpointState struct {
 	// LastError is the error at the last update that the endpoint reported for.
 	LastError float32
 	// Cost is the load for a weight of 1 at that update, of reports that ended at CostEnd; 0 if there was none.
-	Cost    float32
-	CostEnd Instant
+	Cost float32
+	// Until DoubtedUntil the endpoint does not get more than Trusted, the weight that it had before it was doubted.
+	Trusted               float32
+	CostEnd, DoubtedUntil Instant
 	// Seen is the end of the last report that was used; older ones are not used any more.
 	Seen Instant
 	// Last is what the last usable reports said.
 	Last Sample
 	// Probe asks whether load follows the published weight.
 	Probe Probe
-	// Doubts is how many times in a row the endpoint had more weight and reported no more load. Until DoubtedUntil it does not get
-	// more than Trusted, the weight that it had before.
-	Doubts       uint8
-	DoubtedUntil Instant
-	Trusted      float32
+	// Doubts is how many times in a row the endpoint had more weight and reported no more load.
+	Doubts uint8
 	// Ready endpoints get traffic.
 	Ready bool
 	// Cold endpoints joined others, and have not yet found their place.

@@ -12,8 +12,8 @@ type point struct {
 	// figure is the load as reported, load the same kept from being out of all proportion, expected the load that the weights of
 	// the State would have caused.
 	figure, load, expected float64
-	// err is the error.
-	err float64
+	// err is the error, before the weight before the update.
+	err, before float64
 	// guard is how many times as many requests in flight as usual there are, excess how many more of the requests fail.
 	guard, excess float32
 	// reach is 1 where the weight of the State is so much larger than the one that caused the load that nothing can be said of
@@ -34,6 +34,10 @@ type update struct {
 	scratch             []float64
 	stride              int
 	result              Result
+	// cpu and inFlight are the means that MetricMax compares with, average is the mean of the loads of those that report.
+	cpu, inFlight, average float64
+	// fresh says that a report came since the last update.
+	fresh bool
 }
 
 // Update returns the state after in, and what was found. The Config must be valid.
@@ -52,10 +56,7 @@ func Update(c Config, s State, in Input) (State, Result) {
 	u.collect(in.Reports)
 	u.measure()
 	if u.result.Skipped = u.skip(); u.result.Skipped == SkipNone {
-		u.judge()
-		u.compare()
-		u.watch()
-		u.move()
+		u.move(u.judge())
 		u.state.Updated = u.now
 	} else {
 		u.list = members(c, s.Endpoints, in.Endpoints) // The reports will be used when there are enough.
@@ -96,10 +97,6 @@ func (s State) rewound(now Instant) State {
 // skip says why the update cannot happen.
 func (u *update) skip() SkipReason {
 	r := &u.result
-	fresh := false
-	for i := range u.points {
-		fresh = fresh || u.points[i].reporting && u.points[i].fresh
-	}
 	needed := min(max(int(math.Ceil(u.MinReporting*float64(r.Ready))), 2), r.Ready)
 	switch {
 	case r.Ready == 0:
@@ -108,47 +105,25 @@ func (u *update) skip() SkipReason {
 		return SkipFewReports
 	case !(r.Mean >= max(u.MinLoad, smallest)):
 		return SkipLowTraffic
-	case !fresh:
+	case !u.fresh:
 		return SkipNothingNew
 	}
 	return SkipNone
 }
 
-// compare finds the errors. Endpoints that no weight can bring to the mean, because they are guarded or at a limit, are not part
-// of it: they would shift it for all others, whose errors would then all be large enough to pass the noise gate.
-func (u *update) compare() {
-	mean := u.mean(func(i int) bool { return !u.list[i].Guarded && !u.list[i].Clamped })
-	if !(mean >= smallest) {
-		mean = u.mean(func(int) bool { return true })
-	}
-	if !(mean >= smallest) {
-		return
-	}
-	for i := range u.points {
-		p := &u.points[i]
-		switch {
-		case !p.reporting:
-		case u.Additive:
-			p.err = mean - p.expected
-		default:
-			p.err = math.Log(mean / max(p.expected, mean/mostLoad))
-		}
-	}
-}
-
 // smallest is the mean load below which quotients say nothing.
 const smallest = 1e-9
 
-// mean returns the mean of what the weights of the State would cause at some of the reporting endpoints, NaN if there are none.
-func (u *update) mean(of func(i int) bool) float64 {
-	sum, n := 0.0, 0
-	for i := range u.points {
-		if u.points[i].reporting && of(i) {
-			sum += u.points[i].expected
-			n++
-		}
+// compare finds the error of an endpoint.
+func (u *update) compare(p *point, mean float64) {
+	switch {
+	case !(mean >= smallest):
+		p.err = 0
+	case u.Additive:
+		p.err = mean - p.expected
+	default:
+		p.err = math.Log(mean / max(p.expected, mean/mostLoad))
 	}
-	return sum / float64(n)
 }
 
 // gate lets errors through that are larger than what chance makes of one measurement, smoothly, so that there is no error at
@@ -201,9 +176,10 @@ const (
 	maxIntegral = 0.1
 )
 
-// move changes the weights of the endpoints with a new report. The sum of those that report stays, so that the part of the
-// traffic of the silent ones does.
-func (u *update) move() {
+// move changes the weights of the endpoints with a new report, for a load that is the mean. The sum of those that report stays, so that
+// the part of the traffic of the silent ones does.
+func (u *update) move(mean float64) {
+	u.state.Evidence.fade()
 	before, after := 0.0, 0.0
 	for i := range u.list {
 		e, p := &u.list[i], &u.points[i]
@@ -211,19 +187,27 @@ func (u *update) move() {
 		if !p.reporting {
 			continue
 		}
+		p.before = e.Weight
 		before += e.Weight
-		p.load = e.Weight // From here on it is the weight before.
+		u.compare(p, mean)
 		if p.fresh {
+			u.watch(p, e)
 			e.Weight *= math.Exp(u.control(e, p))
 			e.LastError = float32(p.err)
 			e.Cold = e.Cold && p.err > u.FarError
 		}
 		after += e.Weight
 	}
-	inside := true
+	u.state.Evidence.judge(u.result.Reporting)
+	u.scale(before, after)
+}
+
+// scale brings the weights that have moved to the sum of before.
+func (u *update) scale(before, after float64) {
+	inside, factor := true, before/after
 	for i := range u.list {
 		if e, p := &u.list[i], &u.points[i]; p.reporting {
-			e.Weight *= before / after
+			e.Weight *= factor
 			inside = inside && e.Weight > u.lowest(e, p) && e.Weight < u.MaxWeight
 		}
 	}
@@ -238,7 +222,7 @@ func (u *update) lowest(e *EndpointState, p *point) float64 {
 	if e.Guarded {
 		low = u.GuardedMinWeight
 	}
-	return max(min(low, p.load), u.GuardedMinWeight)
+	return max(min(low, p.before), u.GuardedMinWeight)
 }
 
 // limit brings the weights that have moved to their limits.
