@@ -107,7 +107,7 @@ verify: ## Fail if generated files, formatting, modules, vet or lint are not in 
 test: ## Run all tests, with an API server of their own.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector." >&2)
 	assets=$$(go -C hack/controlplane run .) && \
-		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=20m -run '$(RUN)' $(PKGS)
+		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=40m -run '$(RUN)' $(PKGS)
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
 # The claims about load-aware weights are about the worst of 20 runs, for which the race detector leaves no time.
 	go test -shuffle=on -run '$(RUN)' ./internal/balance/sim

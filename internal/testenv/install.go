@@ -26,21 +26,11 @@ const servedWithin = 30 * time.Second
 // Install applies the kustomization in dir as "kubectl apply --server-side -k" does, in its order, and leaves out the
 // objects for which skip returns true; a nil skip leaves out none.
 func (cp *ControlPlane) Install(ctx context.Context, dir string, skip func(*unstructured.Unstructured) bool) error {
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionUnspecified // The kustomization says it.
-	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	objects, err := Kustomize(dir)
 	if err != nil {
-		return fmt.Errorf("building %s: %w", dir, err)
+		return err
 	}
-	for _, resource := range built.Resources() {
-		text, err := resource.AsYAML()
-		if err != nil {
-			return fmt.Errorf("building %s: %w", dir, err)
-		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &object.Object); err != nil {
-			return fmt.Errorf("building %s: %w", dir, err)
-		}
+	for _, object := range objects {
 		if skip != nil && skip(object) {
 			continue
 		}
@@ -51,13 +41,41 @@ func (cp *ControlPlane) Install(ctx context.Context, dir string, skip func(*unst
 	return nil
 }
 
-// Apply applies one object server-side, as an administrator with kubectl does. A kind that is not served yet is tried
-// again: the API server needs a moment after a CRD.
+// Kustomize returns the objects of the kustomization in dir, in its order.
+func Kustomize(dir string) ([]*unstructured.Unstructured, error) {
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // The kustomization says it.
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", dir, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", dir, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return nil, fmt.Errorf("building %s: %w", dir, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// Apply applies one object server-side, as an administrator with kubectl does; see [Apply].
 func (cp *ControlPlane) Apply(ctx context.Context, object *unstructured.Unstructured) error {
+	return Apply(ctx, cp.client, object)
+}
+
+// Apply applies one object server-side, as kubectl does. A kind that is not served yet is tried again: the API server needs a
+// moment after a CRD.
+func Apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, servedWithin, true, func(ctx context.Context) (bool, error) {
 		configuration := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
-		last = cp.client.Apply(ctx, configuration, client.FieldOwner(fieldManager), client.ForceOwnership)
+		last = c.Apply(ctx, configuration, client.FieldOwner(fieldManager), client.ForceOwnership)
 		if meta.IsNoMatchError(last) || apierrors.IsNotFound(last) {
 			return false, nil
 		}

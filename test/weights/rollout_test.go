@@ -40,12 +40,16 @@ var _ = Describe("a rollout", func() {
 		s.open(startReplica("a"))
 		policy := s.policy()
 		policy.Spec.Rollout.Abort = &v1alpha1.RolloutAbort{MaxOverAverage: "1.3", For: ptr.To(metav1.Duration{})}
+		// What is wrong stays so, however late the first look is.
+		policy.Spec.Limits.MaxWeight = "1.02"
 		Expect(admin.Create(ctx, policy)).To(Succeed())
 		Eventually(condition(ctx, policy, v1alpha1.ConditionReady)).Should(Equal("False RolloutAborted"))
 		Eventually(func() map[int32]uint32 { return s.client.weights() }).Should(HaveEach(BeEquivalentTo(v1alpha1.WeightScale)))
 		Expect(status(ctx, policy).Rollout.Aborted).To(ContainSubstring("abort is at 1.3"))
 		Consistently(condition(ctx, policy, v1alpha1.ConditionReady), 3*time.Second).Should(Equal("False RolloutAborted"))
-		edit(ctx, policy, func(p *v1alpha1.WeightPolicy) { p.Spec.Rollout.Abort = nil })
+		edit(ctx, policy, func(p *v1alpha1.WeightPolicy) {
+			p.Spec.Rollout.Abort, p.Spec.Limits.MaxWeight = nil, "8"
+		})
 		Eventually(s.maxOverAverage).Should(BeNumerically("<=", 1.02))
 	})
 
