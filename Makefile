@@ -7,7 +7,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 # Modules with code, and modules that only pin tools.
-CODE_MODULES := . hack/controlplane hack/protoc test/materialize
+CODE_MODULES := . hack/controlplane hack/node hack/protoc test/materialize
 TOOL_MODULES := hack/tools hack/tools/golangci
 # hack/tools/prometheus is not among them: to tidy it takes the libraries of all clouds, and its build none of those.
 
@@ -33,6 +33,7 @@ BASE      ?= main
 IMAGE          ?= ringwright:latest
 PLATFORMS      ?= linux/amd64,linux/arm64
 CONTAINER_TOOL ?= docker
+NODE           ?=
 
 .PHONY: help
 help: ## Show this help.
@@ -93,6 +94,14 @@ demo-weights: ## Show weights that follow the load of real gRPC servers on this 
 		KUBEBUILDER_ASSETS="$$assets" && export KUBEBUILDER_ASSETS && \
 		mkdir -p bin && go build -o bin/demo ./hack/demo && exec bin/demo -weights $(if $(filter 1,$(ONCE)),-once)
 
+.PHONY: node-up
+node-up: ## Start a real Kubernetes of one node on this machine, as root; NODE holds flags, such as -sync-frequency=10s.
+	@go -C hack/node run . up $(NODE)
+
+.PHONY: node-down
+node-down: ## Stop it, and remove everything that it had.
+	@go -C hack/node run . down
+
 ## Checks
 
 .PHONY: verify
@@ -109,6 +118,7 @@ test: ## Run all tests, with an API server of their own.
 	assets=$$(go -C hack/controlplane run .) && \
 		KUBEBUILDER_ASSETS="$$assets" go test $(RACE) -shuffle=on -timeout=40m -run '$(RUN)' $(PKGS)
 	go -C hack/controlplane test $(RACE) -shuffle=on -run '$(RUN)' ./...
+	go -C hack/node test $(RACE) -shuffle=on -run '$(RUN)' ./...
 # The claims about load-aware weights are about the worst of 20 runs, for which the race detector leaves no time.
 	go test -shuffle=on -run '$(RUN)' ./internal/balance/sim
 # Without the race detector: nothing runs at once there, and it takes half of Kubernetes to build.
@@ -146,6 +156,10 @@ bench-compare: ## Compare the benchmarks of BASE (main) with those of the workin
 .PHONY: docker-build
 docker-build: ## Build the image IMAGE for PLATFORMS with CONTAINER_TOOL.
 	$(CONTAINER_TOOL) buildx build --platform $(PLATFORMS) --tag $(IMAGE) .
+
+.PHONY: image
+image: ## Build the image IMAGE for PLATFORMS with buildah, without a daemon, into archives in bin/.
+	IMAGE=$(IMAGE) PLATFORMS=$(PLATFORMS) hack/image.sh bin
 
 .PHONY: clean
 clean: ## Remove what the build left in the working tree.
