@@ -28,6 +28,7 @@ TIMED ?= fail
 LOAD  ?=
 COUNT     ?= 1
 FUZZTIME  ?= 30s
+FOCUS     ?=
 BASE      ?= main
 
 IMAGE          ?= ringwright:latest
@@ -128,6 +129,14 @@ test: ## Run all tests, with an API server of their own.
 .PHONY: test-readers
 test-readers: ## Run the tests of the readers in Rust and Python, where cargo and python3 are.
 	hack/test-readers.sh
+
+.PHONY: e2e
+e2e: ## Install everything on a real node of this machine and go through the whole story, as root; FOCUS is a regular expression.
+	E2E=1 go test -count=1 -v -timeout=60m ./test/e2e -ginkgo.label-filter='!propagation' -ginkgo.focus='$(FOCUS)'
+
+.PHONY: propagation
+propagation: ## Measure how long a snapshot takes to the agents with a kubelet as it is shipped, as root.
+	E2E=1 E2E_SYNC=1m go test -count=1 -v -timeout=60m ./test/e2e -ginkgo.label-filter=propagation
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (30s).
