@@ -48,6 +48,7 @@ func (f *flags) set() *pflag.FlagSet {
 	set.StringSliceVar(&f.roles, "roles", []string{"gateway", "owner", "xds"}, "what this replica does: gateway takes the load reports of pods, owner computes weights, xds hands them out")
 	set.StringVar(&f.Name, "name", os.Getenv("POD_NAME"), "name of this replica, unique among them; without it, $POD_NAME")
 	set.StringVar(&f.Namespace, "namespace", process.PodNamespace(), "namespace of the replicas' Leases; without it, $POD_NAMESPACE or that of the service account of the pod")
+	process.AddNamespaces(set, &f.Namespaces)
 	set.StringVar(&f.Listen, "listen", ":18000", "address of the gRPC services: xDS, load reports, and those between replicas")
 	set.StringVar(&f.HTTPListen, "http-listen", ":18001", "address of POST /v1/load")
 	set.StringVar(&f.Advertise, "advertise", "", "host:port at which the other replicas reach --listen; without it, $POD_IP and that port")
@@ -74,6 +75,9 @@ func parse(args []string) (flags, error) {
 	}
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	if err := process.CheckNamespaces(set, f.Namespaces); err != nil {
+		return f, err
 	}
 	for _, role := range f.roles {
 		f.Roles = append(f.Roles, balancer.Role(role))

@@ -40,9 +40,10 @@ func TestFlags(t *testing.T) {
 		"the port that is listened to is advertised": {[]string{"--listen", "0.0.0.0:9000"}, func(o *balancer.Options) { o.Listen, o.Advertise = "0.0.0.0:9000", "10.0.0.7:9000" }},
 		"advertise": {[]string{"--advertise", "b:1"}, func(o *balancer.Options) { o.Advertise = "b:1" }},
 		"all others": {[]string{
-			"--name=n", "--namespace=s", "--http-listen=:1", "--cert-dir=c", "--audience=a", "--token-file=t", "--replica-users=u,v", "--anonymous-lrs",
+			"--name=n", "--namespace=s", "--namespaces=d,e", "--http-listen=:1", "--cert-dir=c", "--audience=a", "--token-file=t", "--replica-users=u,v", "--anonymous-lrs",
 			"--metrics-bind-address=:2", "--metrics-cert-dir=m", "--metrics-insecure", "--health-probe-bind-address=:3", "--concurrency=4", "--max-streams=5", "--max-orca-streams=6",
 		}, func(o *balancer.Options) {
+			o.Namespaces = []string{"d", "e"}
 			o.Name, o.Namespace, o.HTTPListen, o.CertDir, o.Audience, o.TokenFile, o.Replicas, o.AnonymousLRS = "n", "s", ":1", "c", "a", "t", []string{"u", "v"}, true
 			o.MetricsAddress, o.MetricsCertDir, o.MetricsInsecure, o.ProbeAddress, o.Concurrency, o.MaxStreams, o.MaxORCAStreams = ":2", "m", true, ":3", 4, 5, 6
 		}},
@@ -77,6 +78,7 @@ func TestErrors(t *testing.T) {
 		`--roles: "cook" is not one of gateway, owner, xds`:     {"--roles", "cook"},
 		"--name: it must be set, or $POD_NAME":                  {"--name", ""},
 		"--namespace: it must be set, or $POD_NAMESPACE":        {"--namespace", ""},
+		"--namespaces: it has no namespace":                     {"--namespaces", ""},
 		"--concurrency: 65 is not within 1 to 64":               {"--concurrency", "65"},
 		"--concurrency: 0 is not within 1 to 64":                {"--concurrency", "0"},
 		"--max-streams: 100001 is not within 1 to 100000":       {"--max-streams", "100001"},

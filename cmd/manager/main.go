@@ -52,6 +52,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
 	set.BoolVar(&f.LeaderElection, "leader-elect", false, "let only one of several replicas work")
 	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it, that of the pod")
+	process.AddNamespaces(set, &f.Namespaces)
 	set.IntVar(&f.Concurrency, "concurrency", 8, "how many HashRings are reconciled at a time, 1 to 64; a reconciliation mostly waits for the API server")
 	set.Uint64Var(&f.MaxPoints, "max-points", plan.MaxPoints, "how many points the rings have that are built at a time, together and each, 1 to "+strconv.Itoa(plan.MaxPoints)+"; a ring of more is refused")
 	set.StringVar(&f.CatalogNamespace, "catalog-namespace", process.PodNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
@@ -62,6 +63,9 @@ func parse(args []string) (flags, error) {
 	}
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	if err := process.CheckNamespaces(set, f.Namespaces); err != nil {
+		return f, err
 	}
 	if f.Concurrency < 1 || f.Concurrency > 64 {
 		return f, fmt.Errorf("--concurrency: %d is not within 1 to 64", f.Concurrency)

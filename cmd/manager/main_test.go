@@ -22,6 +22,7 @@ func TestCatalogFlags(t *testing.T) {
 		t.Errorf("got %q, %d, %v, %v", f.CatalogNamespace, f.CatalogCopies, f.CatalogCopyInterval, err)
 	}
 	for want, args := range map[string][]string{
+		"--namespaces: it has no namespace":               {"--namespaces", ""},
 		"--catalog-copies: 101 is not within 0 to 100":    {"--catalog-copies", "101"},
 		"--catalog-copies: -1 is not within 0 to 100":     {"--catalog-copies", "-1"},
 		"--catalog-copy-interval: 59s is less than 1m":    {"--catalog-copy-interval", "59s"},

@@ -111,7 +111,7 @@ func New(cfg *rest.Config, o Options) (*Balancer, error) {
 func managerOptions(scheme *runtime.Scheme, o Options) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
-		Cache:  cache.Options{ByObject: observe.EndpointCacheOptions()},
+		Cache:  cache.Options{ByObject: observe.EndpointCacheOptions(), DefaultNamespaces: manager.Watched(o.Namespaces)},
 		Metrics: manager.MetricsOptions(manager.Options{
 			MetricsAddress: o.MetricsAddress, MetricsCertDir: o.MetricsCertDir, MetricsInsecure: o.MetricsInsecure,
 		}),

@@ -33,6 +33,8 @@ type Options struct {
 	Roles []Role
 	// Name is unique among the replicas: the name of the pod. Namespace is where the Leases are.
 	Name, Namespace string
+	// Namespaces are those whose WeightPolicies count; without any, all.
+	Namespaces []string
 	// Listen is the address of the gRPC services: discovery, load reporting, LoadReports and Replicas.
 	Listen string
 	// HTTPListen is the address of POST /v1/load.

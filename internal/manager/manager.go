@@ -64,6 +64,8 @@ type Options struct {
 	LeaderElectionNamespace string
 	// PodNamespace is the namespace that the operator runs in; "" where it runs in none.
 	PodNamespace string
+	// Namespaces are those whose rings are published; without any, all.
+	Namespaces []string
 	// Concurrency is how many HashRings are reconciled at a time; at least 1.
 	Concurrency int
 	// MaxPoints is how many points the rings have that are built at a time, together and each; 0 is [plan.MaxPoints], which is
@@ -105,7 +107,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	options := ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cacheOptions(),
+		Cache:                         cacheOptions(o),
 		Metrics:                       MetricsOptions(o),
 		HealthProbeBindAddress:        o.ProbeAddress,
 		LeaderElection:                o.LeaderElection,
@@ -134,11 +136,13 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 }
 
 // cacheOptions keeps what is not Ringwright's, and all payload, out of the cache.
-func cacheOptions() cache.Options {
+func cacheOptions(o Options) cache.Options {
 	byObject := observe.CacheOptions()
-	byObject[&corev1.ConfigMap{}] = publish.CacheOptions()
+	configMaps := publish.CacheOptions()
+	configMaps.Namespaces = configMapNamespaces(o)
+	byObject[&corev1.ConfigMap{}] = configMaps
 	byObject[&appsv1.ControllerRevision{}] = publish.RecordCacheOptions()
-	return cache.Options{ByObject: byObject}
+	return cache.Options{ByObject: byObject, DefaultNamespaces: Watched(o.Namespaces)}
 }
 
 // MetricsOptions says how metrics are served: by TLS and to those who may, unless o says otherwise.

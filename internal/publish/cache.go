@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -29,6 +30,15 @@ func CacheOptions() cache.ByObject {
 		Label:     labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright}),
 		Transform: StripPayload,
 	}
+}
+
+// CatalogSelector selects the catalog and its copies, where no other ConfigMap of a namespace shall be cached.
+func CatalogSelector() labels.Selector {
+	catalog, err := labels.NewRequirement(v1alpha1.LabelCatalog, selection.Exists, nil)
+	if err != nil {
+		panic(err) // The requirement is a constant.
+	}
+	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByRingwright}).Add(*catalog)
 }
 
 // StripPayload replaces the payload of a ConfigMap by its digests, but for routing.json. The keys stay, so that foreign ones
