@@ -7,7 +7,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 # Modules with code, and modules that only pin tools.
-CODE_MODULES := . hack/controlplane hack/node hack/protoc test/materialize
+CODE_MODULES := . hack/controlplane hack/node hack/protoc test/chart test/materialize
 TOOL_MODULES := hack/tools hack/tools/golangci
 # hack/tools/prometheus is not among them: to tidy it takes the libraries of all clouds, and its build none of those.
 
@@ -47,7 +47,7 @@ help: ## Show this help.
 ## Code
 
 .PHONY: generate
-generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and the gRPC code.
+generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC, the gRPC code and dist.
 	rm -rf api/v1alpha1/applyconfiguration config/crd/bases api/*/v1/zz_generated.*
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt \
 		applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./api/...
@@ -55,6 +55,7 @@ generate: ## Regenerate deepcopy functions, apply configurations, CRDs, RBAC and
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=balancer-role paths=./internal/weights/... output:rbac:artifacts:config=config/balancer
 	go -C hack/protoc run . ../../api
+	$(MAKE) dist IMAGE=ringwright:latest
 
 .PHONY: fmt
 fmt: ## Format the Go code.
@@ -122,8 +123,10 @@ test: ## Run all tests, with an API server of their own.
 	go -C hack/node test $(RACE) -shuffle=on -run '$(RUN)' ./...
 # The claims about load-aware weights are about the worst of 20 runs, for which the race detector leaves no time.
 	go test -shuffle=on -run '$(RUN)' ./internal/balance/sim
-# Without the race detector: nothing runs at once there, and it takes half of Kubernetes to build.
+# Without the race detector: nothing runs at once there, and they take half of Kubernetes, or Helm, to build.
 	go -C test/materialize test -shuffle=on -run '$(RUN)' ./...
+	assets=$$(go -C hack/controlplane run .) && \
+		KUBEBUILDER_ASSETS="$$assets" go -C test/chart test -shuffle=on -run '$(RUN)' ./...
 	$(MAKE) test-readers
 
 .PHONY: test-readers
@@ -161,6 +164,10 @@ bench-compare: ## Compare the benchmarks of BASE (main) with those of the workin
 	BENCHSTAT="$(BENCHSTAT)" BASE='$(BASE)' BENCH='$(BENCH)' BENCHTIME=$(BENCHTIME) COUNT=$(COUNT) hack/bench-compare.sh
 
 ## Delivery
+
+.PHONY: dist
+dist: ## Write dist/install.yaml, for the image IMAGE, and the files of the Helm chart.
+	go run ./hack/dist -image '$(IMAGE)'
 
 .PHONY: docker-build
 docker-build: ## Build the image IMAGE for PLATFORMS with CONTAINER_TOOL.
