@@ -78,3 +78,29 @@ func withoutHelms(t *testing.T, o object) object {
 	}
 	return o
 }
+
+// TestKeep: CustomResourceDefinitions are left at helm uninstall unless crds.keep says otherwise.
+func TestKeep(t *testing.T) {
+	for keep, want := range map[string]any{"true": "keep", "false": nil} {
+		crds := 0
+		for _, o := range render(t, parse(t, "crds: {keep: "+keep+"}")) {
+			got := at(o, "metadata", "annotations", "helm.sh/resource-policy")
+			if o["kind"] != "CustomResourceDefinition" {
+				if got != nil {
+					t.Errorf("%s is kept", nameOf(o))
+				}
+				continue
+			}
+			crds++
+			if got != want || text(o, "metadata", "annotations", "controller-gen.kubebuilder.io/version") == "" {
+				t.Errorf("keep %s: %s has annotations %v", keep, nameOf(o), at(o, "metadata", "annotations"))
+			}
+		}
+		if crds != 5 {
+			t.Errorf("there are %d CustomResourceDefinitions", crds)
+		}
+	}
+	if n := len(render(t, nil)) - len(render(t, parse(t, "crds: {install: false}"))); n != 5 {
+		t.Errorf("without CustomResourceDefinitions there are %d objects less", n)
+	}
+}
