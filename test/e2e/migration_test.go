@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/ringwright/ringwright/api/v1alpha1"
@@ -29,9 +30,9 @@ var _ = Describe("a migration", func() {
 		w.apply(ctx, "migration.yaml", nil)
 
 		By("a backend that refuses connections in the first step")
-		w.waitMigration(ctx, v1alpha1.MigrationSoaking)
+		w.waitMigration(ctx, HaveField("Status.StepPhase", v1alpha1.StepSoaking))
 		w.tell(ctx, "cache-2", "break")
-		w.waitMigration(ctx, v1alpha1.MigrationRolledBack)
+		w.waitMigration(ctx, HaveField("Status.Phase", v1alpha1.MigrationRolledBack))
 		w.tell(ctx, "cache-2", "mend")
 		w.holds(ctx)
 		for _, datacenter := range datacenters {
@@ -42,7 +43,7 @@ var _ = Describe("a migration", func() {
 		m := &v1alpha1.RingMigration{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "edge-to-v3"}, m)).To(Succeed())
 		Expect(admin.Patch(ctx, m, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"attempt":2}}`)))).To(Succeed())
-		w.waitMigration(ctx, v1alpha1.MigrationSucceeded)
+		w.waitMigration(ctx, HaveField("Status.Phase", v1alpha1.MigrationSucceeded))
 		w.holds(ctx)
 		state, end, err := w.load(ctx, "dc1")
 		Expect(err).NotTo(HaveOccurred())
@@ -53,14 +54,12 @@ var _ = Describe("a migration", func() {
 	})
 })
 
-// waitMigration waits until the migration is in a phase. On the way no request fails.
-func (w *world) waitMigration(ctx context.Context, phase v1alpha1.MigrationPhase) {
+// waitMigration waits until the migration is as wanted.
+func (w *world) waitMigration(ctx context.Context, wanted gomegatypes.GomegaMatcher) {
 	GinkgoHelper()
-	started := time.Now()
 	m := &v1alpha1.RingMigration{}
 	Eventually(func(g Gomega) {
 		g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: "edge-to-v3"}, m)).To(Succeed())
-		g.Expect(m.Status.Phase).To(Equal(phase), "%+v", m.Status.Conditions)
+		g.Expect(*m).To(wanted, "%+v", m.Status.Conditions)
 	}, 6*time.Minute, time.Second).Should(Succeed())
-	GinkgoWriter.Printf("%s after %v\n", phase, time.Since(started).Round(time.Second))
 }
