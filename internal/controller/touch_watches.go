@@ -37,7 +37,9 @@ func (r *PodTouchReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named("touch").
 		Watches(&v1alpha1.HashRing{}, handler.Funcs{
-			CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requestQueue) { r.enqueuePods(ctx, e.Object, queue) },
+			CreateFunc: func(ctx context.Context, e event.CreateEvent, queue requestQueue) {
+				r.enqueuePods(ctx, e.Object, queue)
+			},
 			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue requestQueue) {
 				if touchesAnew(e.ObjectOld, e.ObjectNew) {
 					r.enqueuePods(ctx, e.ObjectNew, queue)

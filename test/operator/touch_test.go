@@ -193,7 +193,9 @@ var _ = Describe("pods that are touched", Ordered, func() {
 		pod.Status.Phase = corev1.PodRunning
 		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
 		refreshed(ctx, r, v1alpha1.ReasonAllPodsTouched, 4, 4, 0)
-		edit(ctx, r, func(r *v1alpha1.HashRing) { r.Spec.Consumers.Refresh, r.Spec.Backends = v1alpha1.RefreshKubelet, backends(5) })
+		edit(ctx, r, func(r *v1alpha1.HashRing) {
+			r.Spec.Consumers.Refresh, r.Spec.Backends = v1alpha1.RefreshKubelet, backends(5)
+		})
 		got = settled(ctx, r, v1alpha1.ReasonRingPublished)
 		Expect(got.Status.Refresh).To(BeNil())
 		Consistently(func() int { return len(touchesOf(namespace)["alone"]) }, "1s").Should(Equal(2))
