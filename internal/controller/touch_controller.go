@@ -120,7 +120,7 @@ func (r *PodTouchReconciler) due(ctx context.Context, key types.NamespacedName) 
 	}
 	t.uid = pod.UID
 	list := &v1alpha1.HashRingList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace)); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil { // They are only read.
 		return t, fmt.Errorf("listing HashRings: %w", err)
 	}
 	for i := range list.Items {
