@@ -56,6 +56,15 @@ const (
 	// Reasons for Unknown: ReasonNoConsumersDeclared, ReasonNoConsumersFound, ReasonPublishFailed.
 	ConditionApplied ConditionType = "Applied"
 
+	// ConditionRefreshed says whether every pod that has to be touched for what is published has been. It is present with
+	// spec.consumers.refresh TouchPods only. None of the other conditions depends on it: without it kubelets bring what is published
+	// later.
+	//
+	// Reasons for True: ReasonAllPodsTouched.
+	// Reasons for False: ReasonTouchingPods, ReasonPodsRefused, ReasonTouchForbidden, ReasonInvalidSelector.
+	// Reasons for Unknown: ReasonNoPodsFound, ReasonPublishFailed.
+	ConditionRefreshed ConditionType = "Refreshed"
+
 	// ConditionReconciling is kstatus's sign of work in progress. It is present, and True, only while the operator is
 	// on its way to what spec asks for and expects to get there without help.
 	//
@@ -188,6 +197,23 @@ const (
 
 	// ReasonNoConsumersFound means that spec.consumers selects no pod. That is neither success nor failure.
 	ReasonNoConsumersFound ConditionReason = "NoConsumersFound"
+
+	// ReasonAllPodsTouched means that every running pod that mounts the ring was touched for what is published, or started with it.
+	ReasonAllPodsTouched ConditionReason = "AllPodsTouched"
+
+	// ReasonTouchingPods means that some pods are still to be touched, at most as many a second as the operator may.
+	ReasonTouchingPods ConditionReason = "TouchingPods"
+
+	// ReasonPodsRefused means that some pods could not be touched, because the API server or an admission policy refused the change. The
+	// message names the first. The kubelets bring them what is published later.
+	ReasonPodsRefused ConditionReason = "PodsRefused"
+
+	// ReasonTouchForbidden means that the operator may not patch pods in the namespace, as it may not unless config/components/touch-pods is
+	// applied. No pod is touched.
+	ReasonTouchForbidden ConditionReason = "TouchForbidden"
+
+	// ReasonNoPodsFound means that no running pod that spec.consumers selects mounts a ConfigMap of the ring.
+	ReasonNoPodsFound ConditionReason = "NoPodsFound"
 )
 
 // WarningReason is the machine-readable cause in a warning about a ring that is published all the same.

@@ -34,6 +34,47 @@ type Consumers struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(h|m|s|ms)){1,4}$`
 	// +kubebuilder:validation:XValidation:rule="self >= duration('100ms') && self <= duration('10s')",messageExpression="'timeout must be from 100ms to 10s; got %s'.format([self])"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+
+	// refresh is how what is published reaches the volumes of running pods: Kubelet (the default), when the kubelet of each of them next
+	// syncs it, which takes a minute or more; or TouchPods, by an annotation that the operator changes on the pods that mount the
+	// ConfigMaps of the ring, on which their kubelets sync them at once. TouchPods needs config/components/touch-pods, which lets the
+	// operator patch pods; status.refresh and condition Refreshed say what becomes of it. It has no effect on what is published, nor
+	// on when.
+	// +optional
+	// +default="Kubelet"
+	Refresh RefreshMode `json:"refresh,omitempty"`
+}
+
+// RefreshMode says how what is published reaches the volumes of running pods.
+//
+// +kubebuilder:validation:Enum=Kubelet;TouchPods
+type RefreshMode string
+
+const (
+	// RefreshKubelet leaves it to the kubelets, which sync each pod from time to time.
+	RefreshKubelet RefreshMode = "Kubelet"
+
+	// RefreshTouchPods changes an annotation of the pods, on which their kubelets sync them at once.
+	RefreshTouchPods RefreshMode = "TouchPods"
+)
+
+// RefreshStatus says how many pods were touched for what is published.
+type RefreshStatus struct {
+	// generation is the routing generation that they are touched for.
+	// +required
+	Generation int64 `json:"generation"`
+
+	// total is how many pods run, are selected by spec.consumers and mount a ConfigMap of the ring, alone or in a projected volume.
+	// +required
+	Total int32 `json:"total"`
+
+	// touched is how many of them were touched for that generation, or were made after it and started with it.
+	// +required
+	Touched int32 `json:"touched"`
+
+	// refused is how many of the others could not be touched when that was tried last; the message of condition Refreshed names the first.
+	// +optional
+	Refused int32 `json:"refused,omitempty"`
 }
 
 // ConsumerStatus says what the pods that spec.consumers selects have of what is published. It changes with what they have, not

@@ -58,6 +58,10 @@ type HashRingStatus struct {
 	// +optional
 	Consumers *ConsumerStatus `json:"consumers,omitempty"`
 
+	// refresh says how many pods were touched for what is published; absent where spec.consumers.refresh is not TouchPods.
+	// +optional
+	Refresh *RefreshStatus `json:"refresh,omitempty"`
+
 	// migration is the RingMigration that has the ring, and what it wants published; absent while none has it.
 	// +optional
 	Migration *RingLock `json:"migration,omitempty"`
@@ -73,7 +77,7 @@ type HashRingStatus struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 
 	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held, MigrationRequired and Applied always,
-	// Reconciling and Stalled while they hold.
+	// Refreshed with spec.consumers.refresh TouchPods, Reconciling and Stalled while they hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

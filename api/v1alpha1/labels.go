@@ -78,6 +78,11 @@ const (
 	AnnotationTombstoneUntil = "ringwright.dev/tombstone-until"
 )
 
+// AnnotationSnapshotPrefix and the name of a HashRing, shortened where the two together are too long for an annotation, are the annotation that
+// the operator changes on pods with spec.consumers.refresh TouchPods. Its value names what is published: the routing generation in
+// decimal, a dash, and the first 12 hexadecimal digits of the SHA-256 of routing.json.
+const AnnotationSnapshotPrefix = "ringwright.dev/snapshot-"
+
 // AnnotationRelease is set on a HashRing, by kubectl hashring release, to the token of status.hold: what the hold names may
 // be removed. It confirms that and nothing that is lost later.
 const AnnotationRelease = "ringwright.dev/release"

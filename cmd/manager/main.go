@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ringwright/ringwright/internal/controller"
 	"github.com/ringwright/ringwright/internal/manager"
 	"github.com/ringwright/ringwright/internal/plan"
 	"github.com/ringwright/ringwright/internal/process"
@@ -32,6 +33,9 @@ func main() {
 
 // maxCatalogCopies bounds what the copies take of etcd: each has up to 1 MiB.
 const maxCatalogCopies = 100
+
+// maxTouchRate is the most touches a second: each is a write of a pod, which all who watch pods are sent.
+const maxTouchRate = 1000
 
 // These are set in builds of test/load and hack/demo, which have everything on one host and little time: "true" lets the operator ask
 // consumers and gates there, and migrationInterval is a duration. No flag sets them.
@@ -58,6 +62,7 @@ func parse(args []string) (flags, error) {
 	set.StringVar(&f.CatalogNamespace, "catalog-namespace", process.PodNamespace(), "namespace of the catalog of all rings; without it, $POD_NAMESPACE or that of the service account of the pod")
 	set.IntVar(&f.CatalogCopies, "catalog-copies", 7, "how many immutable copies of the catalog are kept, 0 to "+strconv.Itoa(maxCatalogCopies))
 	set.DurationVar(&f.CatalogCopyInterval, "catalog-copy-interval", 24*time.Hour, "how old the newest copy is, at least 1m, before another one is taken of a catalog that has changed")
+	set.IntVar(&f.TouchRate, "touch-pods-qps", controller.DefaultTouchRate, "how many pods are touched a second for HashRings with spec.consumers.refresh TouchPods, all together, 1 to "+strconv.Itoa(maxTouchRate))
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -72,6 +77,9 @@ func parse(args []string) (flags, error) {
 	}
 	if f.MaxPoints < 1 || f.MaxPoints > plan.MaxPoints {
 		return f, fmt.Errorf("--max-points: %d is not within 1 to %d", f.MaxPoints, plan.MaxPoints)
+	}
+	if f.TouchRate < 1 || f.TouchRate > maxTouchRate {
+		return f, fmt.Errorf("--touch-pods-qps: %d is not within 1 to %d", f.TouchRate, maxTouchRate)
 	}
 	if f.CatalogCopies < 0 || f.CatalogCopies > maxCatalogCopies {
 		return f, fmt.Errorf("--catalog-copies: %d is not within 0 to %d", f.CatalogCopies, maxCatalogCopies)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,24 @@ func TestCatalogFlags(t *testing.T) {
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+func TestTouchRate(t *testing.T) {
+	f, err := parse(nil)
+	if err != nil || f.TouchRate != 20 {
+		t.Errorf("the default is %d, %v", f.TouchRate, err)
+	}
+	for _, value := range []int{1, 1000} {
+		if f, err := parse([]string{"--touch-pods-qps", strconv.Itoa(value)}); err != nil || f.TouchRate != value {
+			t.Errorf("%d: got %d, %v", value, f.TouchRate, err)
+		}
+	}
+	for _, value := range []string{"0", "1001"} {
+		want := "--touch-pods-qps: " + value + " is not within 1 to 1000"
+		if _, err := parse([]string{"--touch-pods-qps", value}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }

@@ -54,6 +54,9 @@ type HashRingReconciler struct {
 	// Reader reads what backends come from.
 	Reader observe.Reader
 
+	// Touch touches pods that mount rings; nil where nobody does.
+	Touch *PodTouchReconciler
+
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 	pods      podWatch
 	consumers acknowledgement
@@ -96,6 +99,7 @@ func (r *HashRingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		return ctrl.Result{}, nil // What is published stays as it is until the HashRing is gone.
 	}
 	out := r.advance(ctx, ring)
+	out.decision.Refresh = r.Touch.observe(ctx, ring) // Nothing of it holds up what is published.
 	if apierrors.HasStatusCause(out.failure, corev1.NamespaceTerminatingCause) {
 		return ctrl.Result{}, nil // Nothing can be made there any more, and the HashRing is about to go as well.
 	}
@@ -144,6 +148,9 @@ func (o outcome) requeueAfter() time.Duration {
 	}
 	if m := o.decision.Members; m != nil && !m.Next.IsZero() {
 		after = append(after, max(m.Next.Sub(o.now), time.Millisecond))
+	}
+	if f := o.decision.Refresh; f != nil && f.Forbidden != "" {
+		after = append(after, rightRecheck)
 	}
 	soonest := time.Duration(0)
 	for _, d := range after {

@@ -63,6 +63,20 @@ func (r *HashRingReconciler) announceTransitions(ring *v1alpha1.HashRing, status
 		r.Recorder.Eventf(ring, nil, eventType(*after, a.good), after.Reason, a.action, "%s", note(*after, status))
 	}
 	r.announceMismatch(ring, status)
+	r.announceUntouched(ring, status)
+}
+
+// announceUntouched records that pods cannot be touched. That they are not yet is no event.
+func (r *HashRingReconciler) announceUntouched(ring *v1alpha1.HashRing, status v1alpha1.HashRingStatus) {
+	before := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionRefreshed))
+	after := meta.FindStatusCondition(status.Conditions, string(v1alpha1.ConditionRefreshed))
+	if after == nil || before != nil && before.Reason == after.Reason {
+		return
+	}
+	switch v1alpha1.ConditionReason(after.Reason) {
+	case v1alpha1.ReasonTouchForbidden, v1alpha1.ReasonPodsRefused:
+		r.Recorder.Eventf(ring, nil, corev1.EventTypeWarning, after.Reason, "Touch", "%s", after.Message)
+	}
 }
 
 // announceMismatch records that consumers have another ring than what is published. That they have it late is no event: it

@@ -35,6 +35,9 @@ func TestAnnounceTransitions(t *testing.T) {
 	applied := func(reason v1alpha1.ConditionReason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionApplied, "False", reason, message)
 	}
+	refreshed := func(reason v1alpha1.ConditionReason, message string) metav1.Condition {
+		return condition(v1alpha1.ConditionRefreshed, "False", reason, message)
+	}
 	for name, row := range map[string]struct {
 		before, after []metav1.Condition
 		movement      string
@@ -56,6 +59,10 @@ func TestAnnounceTransitions(t *testing.T) {
 		"a mismatch at once":  {nil, []metav1.Condition{applied("DigestMismatch", "1 of 2")}, "", []string{"Warning Acknowledge DigestMismatch: 1 of 2"}},
 		"another mismatch":    {[]metav1.Condition{applied("DigestMismatch", "1 of 2")}, []metav1.Condition{applied("DigestMismatch", "2 of 2")}, "", nil},
 		"late consumers":      {nil, []metav1.Condition{applied("WaitingForConsumers", "1 of 2")}, "", nil},
+		"untouched pods":      {nil, []metav1.Condition{refreshed("TouchForbidden", "no right")}, "", []string{"Warning Touch TouchForbidden: no right"}},
+		"a stubborn pod":      {[]metav1.Condition{refreshed("TouchingPods", "1 of 2")}, []metav1.Condition{refreshed("PodsRefused", "1 of 2")}, "", []string{"Warning Touch PodsRefused: 1 of 2"}},
+		"more stubborn pods":  {[]metav1.Condition{refreshed("PodsRefused", "1 of 2")}, []metav1.Condition{refreshed("PodsRefused", "2 of 2")}, "", nil},
+		"pods to be touched":  {[]metav1.Condition{refreshed("PodsRefused", "1 of 2")}, []metav1.Condition{refreshed("TouchingPods", "1 of 2")}, "", nil},
 		"a source is gone":    {nil, []metav1.Condition{condition(v1alpha1.ConditionBackendsResolved, "False", v1alpha1.ReasonServiceNotFound, "cache")}, "", []string{"Warning Resolve ServiceNotFound: cache"}},
 	} {
 		t.Run(name, func(t *testing.T) {

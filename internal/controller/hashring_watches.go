@@ -60,6 +60,9 @@ func (r *HashRingReconciler) SetupWithManager(mgr ctrl.Manager, options Options)
 	if err != nil {
 		return err
 	}
+	if r.Touch != nil {
+		r.Touch.changed = r.consumers.changed
+	}
 	r.pods = podWatch{start: func() error {
 		return built.Watch(source.Kind[client.Object](
 			mgr.GetCache(), observe.PodMetadata(), handler.EnqueueRequestsFromMapFunc(r.ringsOfPod), relabelled(),

@@ -84,10 +84,12 @@ func onlyConsumers(a, b v1alpha1.HashRingStatus) bool {
 	return equality.Semantic.DeepEqual(withoutConsumers(a), withoutConsumers(b))
 }
 
-// withoutConsumers returns a status without what consumers have. It shares what is the same.
+// withoutConsumers returns a status without what consumers have, and which of them were touched. It shares what is the same.
 func withoutConsumers(s v1alpha1.HashRingStatus) v1alpha1.HashRingStatus {
-	s.Consumers = nil
-	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return c.Type == string(v1alpha1.ConditionApplied) })
+	s.Consumers, s.Refresh = nil, nil
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool {
+		return c.Type == string(v1alpha1.ConditionApplied) || c.Type == string(v1alpha1.ConditionRefreshed)
+	})
 	return s
 }
 

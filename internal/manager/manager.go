@@ -79,6 +79,8 @@ type Options struct {
 	// the next is taken.
 	CatalogCopies       int
 	CatalogCopyInterval time.Duration
+	// TouchRate is how many pods are touched a second, for HashRings that say TouchPods; 0 is [controller.DefaultTouchRate].
+	TouchRate int
 	// MigrationInterval is how often a RingMigration is looked at; 0 is [migrationapi.DefaultInterval]. A soak is credited with at most
 	// twice of it at once.
 	MigrationInterval time.Duration
@@ -186,8 +188,13 @@ func addControllers(mgr ctrl.Manager, o Options, leads *leadership) error {
 	if leads != nil {
 		reconciler.LeaderEpoch = leads.Epoch
 	}
+	reconciler.Touch = controller.NewPodTouchReconciler(mgr.GetClient(), clock.RealClock{}, cmp.Or(o.TouchRate, controller.DefaultTouchRate))
+	reconciler.Touch.Metrics = figures
 	if err := reconciler.SetupWithManager(mgr, controller.Options{Concurrency: o.Concurrency}); err != nil {
 		return fmt.Errorf("setting up the HashRing controller: %w", err)
+	}
+	if err := reconciler.Touch.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("setting up the controller that touches pods: %w", err)
 	}
 	if err := addMigrations(mgr, o, reconciler); err != nil {
 		return err

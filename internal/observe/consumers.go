@@ -37,10 +37,10 @@ func ConsumerChanged(before, after *corev1.Pod) bool {
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !labels.Equals(before.Labels, after.Labels)
 }
 
-// slimPod keeps what says whether and where a pod can be asked.
+// slimPod keeps what says whether and where a pod can be asked, which rings it could mount, and what it was touched for.
 func slimPod(pod *corev1.Pod) {
 	slimMeta(pod)
-	pod.Annotations, pod.GenerateName = nil, ""
+	pod.Annotations, pod.GenerateName = mountAnnotations(pod), ""
 	pod.Spec = corev1.PodSpec{}
 	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP}
 }

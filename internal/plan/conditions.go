@@ -17,7 +17,8 @@ import (
 // conditionOrder is that in which the status lists them.
 var conditionOrder = []v1alpha1.ConditionType{
 	v1alpha1.ConditionReady, v1alpha1.ConditionBackendsResolved, v1alpha1.ConditionPublished, v1alpha1.ConditionHeld,
-	v1alpha1.ConditionMigrationRequired, v1alpha1.ConditionApplied, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+	v1alpha1.ConditionMigrationRequired, v1alpha1.ConditionApplied, v1alpha1.ConditionRefreshed,
+	v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 }
 
 // conditionSetter sets conditions of one status.
@@ -48,6 +49,7 @@ func setConditions(s *v1alpha1.HashRingStatus, r *v1alpha1.HashRing, d Decision,
 	}
 	c.setCauses(d, d.decided(failure))
 	c.setApplied(s, r, d, failure)
+	c.setRefreshed(s, r, d)
 	// kstatus wants these two only while they hold.
 	for kind, holds := range map[v1alpha1.ConditionType]bool{v1alpha1.ConditionReconciling: v.reconciling, v1alpha1.ConditionStalled: v.stalled} {
 		if holds {

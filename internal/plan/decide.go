@@ -59,6 +59,9 @@ type Decision struct {
 	Restores bool
 	// LastGoodIntact says that the ring in status.active is in the cluster as it was published.
 	LastGoodIntact bool
+	// Refresh is what is known of the pods that are touched for what is published. It is found out after the decision, which does not
+	// depend on it; nil where nobody has looked.
+	Refresh *Refresh
 
 	consumers acknowledgement
 }

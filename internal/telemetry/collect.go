@@ -54,7 +54,9 @@ var descs = []*prometheus.Desc{
 }
 
 func (m *Metrics) counters() []prometheus.Collector {
-	return append([]prometheus.Collector{m.publications, m.latency, m.movement, m.restores, m.polls, m.pollSeconds, m.applied}, m.builds...)
+	return append([]prometheus.Collector{
+		m.publications, m.latency, m.movement, m.restores, m.polls, m.pollSeconds, m.applied, m.touches, m.touchLatency, m.touchWait,
+	}, m.builds...)
 }
 
 // Describe sends the metrics that Collect can send.

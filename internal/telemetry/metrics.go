@@ -40,6 +40,9 @@ type Metrics struct {
 	polls        *prometheus.CounterVec
 	pollSeconds  prometheus.Histogram
 	applied      *prometheus.HistogramVec
+	touches      *prometheus.CounterVec
+	touchLatency prometheus.Histogram
+	touchWait    prometheus.Histogram
 	builds       []prometheus.Collector
 
 	mu sync.Mutex
@@ -83,6 +86,7 @@ func New(reader client.Reader, rings *ringcache.Cache, registry prometheus.Regis
 		}),
 	}
 	m.addConsumers()
+	m.addTouches()
 	counter := func(name, help string, read func() uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + name, Help: help}, func() float64 { return float64(read()) })
 	}

@@ -44,6 +44,8 @@ var _ = DescribeTable("A HashRing is accepted with", accepted,
 	Entry("the shortest time-out", consumers("timeout: 100ms")),
 	Entry("the longest time-out", consumers("timeout: 10s")),
 	Entry("the longest time-out in parts", consumers("timeout: 9s1000ms")),
+	Entry("kubelets that take their time", consumers("refresh: Kubelet")),
+	Entry("pods that are touched", consumers("refresh: TouchPods")),
 )
 
 var _ = DescribeTable("A HashRing is refused with", refused,
@@ -69,18 +71,31 @@ var _ = DescribeTable("A HashRing is refused with", refused,
 		"spec.consumers.timeout", "timeout must be from 100ms to 10s; got 11s"),
 	Entry("a time-out in days", consumers("timeout: 1d"),
 		"spec.consumers.timeout", "1d"),
+	Entry("another way to refresh", consumers("refresh: Restart"),
+		`spec.consumers.refresh: Unsupported value: "Restart": supported values: "Kubelet", "TouchPods"`),
 	Entry("another scheme", consumers("scheme: HTTPS"), ".spec.consumers.scheme: field not declared in schema"),
 )
 
 var _ = Describe("spec.consumers", func() {
-	It("has a port and a time-out by default, and is absent by default", func(ctx SpecContext) {
+	It("has a port, a time-out and a way to refresh by default, and is absent by default", func(ctx SpecContext) {
 		Expect(apply(ctx, hashRing("consumers", consumers("")))).To(Succeed())
 		Expect(cmp.Diff(&v1alpha1.Consumers{
 			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "edge"}},
 			Port:     v1alpha1.DefaultConsumerPort, Timeout: &metav1.Duration{Duration: 2 * time.Second},
+			Refresh: v1alpha1.RefreshKubelet,
 		}, get(ctx, "consumers").Spec.Consumers)).To(BeEmpty())
 		Expect(apply(ctx, hashRing("consumers", "{spec: {}}"))).To(Succeed())
 		Expect(get(ctx, "consumers").Spec.Consumers).To(BeNil())
+	})
+})
+
+var _ = Describe("status.refresh", func() {
+	It("keeps every field as it was written", func(ctx SpecContext) {
+		Expect(apply(ctx, hashRing("refreshed", "{spec: {}}"))).To(Succeed())
+		status := applyv1alpha1.RefreshStatus().WithGeneration(41).WithTotal(120).WithTouched(118).WithRefused(1)
+		ring := applyv1alpha1.HashRing("refreshed", namespace).WithStatus(applyv1alpha1.HashRingStatus().WithRefresh(status))
+		Expect(api.Status().Apply(ctx, ring, client.FieldOwner(v1alpha1.FieldManager))).To(Succeed())
+		Expect(get(ctx, "refreshed").Status.Refresh).To(HaveValue(Equal(v1alpha1.RefreshStatus{Generation: 41, Total: 120, Touched: 118, Refused: 1})))
 	})
 })
 

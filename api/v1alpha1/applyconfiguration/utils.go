@@ -132,6 +132,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PublicationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublishedWeights"):
 		return &apiv1alpha1.PublishedWeightsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RefreshStatus"):
+		return &apiv1alpha1.RefreshStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetirementPolicy"):
 		return &apiv1alpha1.RetirementPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RingLock"):

@@ -322,6 +322,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 9465
+    - name: refresh
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RefreshMode
+      default: Kubelet
     - name: selector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
@@ -595,6 +599,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pending
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.PendingChange
+    - name: refresh
+      type:
+        namedType: com.github.ringwright.ringwright.api.v1alpha1.RefreshStatus
     - name: routing
       type:
         namedType: com.github.ringwright.ringwright.api.v1alpha1.Routing
@@ -1142,6 +1149,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: version
+      type:
+        scalar: numeric
+- name: com.github.ringwright.ringwright.api.v1alpha1.RefreshMode
+  scalar: string
+- name: com.github.ringwright.ringwright.api.v1alpha1.RefreshStatus
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: refused
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+    - name: touched
       type:
         scalar: numeric
 - name: com.github.ringwright.ringwright.api.v1alpha1.RetirementPolicy

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/ringwright/ringwright/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
@@ -22,6 +23,12 @@ type ConsumersApplyConfiguration struct {
 	Port *int32 `json:"port,omitempty"`
 	// timeout is how long a pod may take to answer, 100ms to 10s, default 2s. One that takes longer is Unreachable.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// refresh is how what is published reaches the volumes of running pods: Kubelet (the default), when the kubelet of each of them next
+	// syncs it, which takes a minute or more; or TouchPods, by an annotation that the operator changes on the pods that mount the
+	// ConfigMaps of the ring, on which their kubelets sync them at once. TouchPods needs config/components/touch-pods, which lets the
+	// operator patch pods; status.refresh and condition Refreshed say what becomes of it. It has no effect on what is published, nor
+	// on when.
+	Refresh *apiv1alpha1.RefreshMode `json:"refresh,omitempty"`
 }
 
 // ConsumersApplyConfiguration constructs a declarative configuration of the Consumers type for use with
@@ -51,5 +58,13 @@ func (b *ConsumersApplyConfiguration) WithPort(value int32) *ConsumersApplyConfi
 // If called multiple times, the Timeout field is set to the value of the last call.
 func (b *ConsumersApplyConfiguration) WithTimeout(value metav1.Duration) *ConsumersApplyConfiguration {
 	b.Timeout = &value
+	return b
+}
+
+// WithRefresh sets the Refresh field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Refresh field is set to the value of the last call.
+func (b *ConsumersApplyConfiguration) WithRefresh(value apiv1alpha1.RefreshMode) *ConsumersApplyConfiguration {
+	b.Refresh = &value
 	return b
 }

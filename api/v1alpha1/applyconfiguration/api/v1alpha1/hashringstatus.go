@@ -38,6 +38,8 @@ type HashRingStatusApplyConfiguration struct {
 	// consumers says what the pods that spec.consumers selects have of what is published; absent where spec has none, and until
 	// all of them have been asked for the first time.
 	Consumers *ConsumerStatusApplyConfiguration `json:"consumers,omitempty"`
+	// refresh says how many pods were touched for what is published; absent where spec.consumers.refresh is not TouchPods.
+	Refresh *RefreshStatusApplyConfiguration `json:"refresh,omitempty"`
 	// migration is the RingMigration that has the ring, and what it wants published; absent while none has it.
 	Migration *RingLockApplyConfiguration `json:"migration,omitempty"`
 	// loadWeights are the factors on the backends' weights that a WeightPolicy gives; absent while none does.
@@ -45,7 +47,7 @@ type HashRingStatusApplyConfiguration struct {
 	// warnings are the oddities of the published ring that do not keep it from being used, at most 16.
 	Warnings []WarningApplyConfiguration `json:"warnings,omitempty"`
 	// conditions are the states of the ring: Ready, BackendsResolved, Published, Held, MigrationRequired and Applied always,
-	// Reconciling and Stalled while they hold.
+	// Refreshed with spec.consumers.refresh TouchPods, Reconciling and Stalled while they hold.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -145,6 +147,14 @@ func (b *HashRingStatusApplyConfiguration) WithRouting(value *RoutingApplyConfig
 // If called multiple times, the Consumers field is set to the value of the last call.
 func (b *HashRingStatusApplyConfiguration) WithConsumers(value *ConsumerStatusApplyConfiguration) *HashRingStatusApplyConfiguration {
 	b.Consumers = value
+	return b
+}
+
+// WithRefresh sets the Refresh field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Refresh field is set to the value of the last call.
+func (b *HashRingStatusApplyConfiguration) WithRefresh(value *RefreshStatusApplyConfiguration) *HashRingStatusApplyConfiguration {
+	b.Refresh = value
 	return b
 }
 
