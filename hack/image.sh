@@ -58,7 +58,7 @@ compiler_standin() {
 	ln -sfn "$(go env GOCACHE)" "$TMPDIR/buildah-cache/go/build"
 	ln -sfn "$(go env GOMODCACHE)" "$TMPDIR/buildah-cache/go/pkg/mod"
 	bud config --env PATH=/usr/local/go/bin:/bin --env GOPATH=/go --env GOTOOLCHAIN=local "$container"
-	bud commit --quiet --rm "$container" "$compiler" >/dev/null
+	bud commit --quiet --timestamp "$timestamp" --rm "$container" "$compiler" >/dev/null
 }
 
 # base_standin makes an image with the accounts and the certificate authorities that a static program may ask for.
@@ -72,7 +72,7 @@ base_standin() {
 	printf '%s\n' root:x:0: nonroot:x:65532: >"$root/etc/group"
 	chown 65532:65532 "$root/home/nonroot"
 	bud config --arch "$1" --user 65532 --workingdir /home/nonroot "$container"
-	bud commit --quiet --rm "$container" "$base" >/dev/null
+	bud commit --quiet --timestamp "$timestamp" --rm "$container" "$base" >/dev/null
 }
 
 # build PLATFORM ARCHIVE
