@@ -41,7 +41,11 @@ func runDown(ctx context.Context, l layout, _ []string, _ io.Writer) error {
 }
 
 // clear kills what is left of a node, however far it came, and removes its network, cgroups and state. The logs stay.
+// The state is there before anything else is, so that without it there is nothing.
 func (l layout) clear() error {
+	if _, err := os.Stat(l.state()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if pid, err := l.initPID(); err == nil {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("killing the node: %w", err)
@@ -108,6 +112,9 @@ func parseStartTime(stat string) string {
 // tails returns the last lines of all logs as an error.
 func (l layout) tails() error {
 	files, _ := filepath.Glob(l.log("*"))
+	if len(files) == 0 {
+		return nil
+	}
 	var b strings.Builder
 	for _, file := range files {
 		data, _ := os.ReadFile(file)

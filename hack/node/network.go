@@ -11,11 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// connectNode links the host to the network namespace of the process pid, and routes pods and services to it.
+// connectNode links the host to the network namespace of the process pid, and routes pods and Services to it.
 func connectNode(pid int) error {
-	if err := checkRoutes(); err != nil {
-		return err
-	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = hostLink
 	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: peerLink, PeerNamespace: netlink.NsPid(pid)}
@@ -33,7 +30,7 @@ func connectNode(pid int) error {
 	return nil
 }
 
-// checkRoutes reports a route of the host to what would become the node's networks.
+// checkRoutes reports a route of the host to what is to be one of the node's networks.
 func checkRoutes() error {
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {

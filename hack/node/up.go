@@ -62,7 +62,10 @@ func runUp(ctx context.Context, l layout, args []string, stdout io.Writer) error
 	}
 	defer unlock()
 	if pid, err := l.initPID(); err == nil {
-		note("the node is up already, as process %d", pid)
+		note("the node is up already, as process %d, with the flags that it was started with", pid)
+		if err := l.waitReady(ctx, pid, o.timeout); err != nil { // The up that started it may have been killed.
+			return fmt.Errorf("%w (down ends it)", err)
+		}
 		return printLine(stdout, l.kubeconfig())
 	}
 	s, err := prepare(ctx, l)
@@ -71,8 +74,6 @@ func runUp(ctx context.Context, l layout, args []string, stdout io.Writer) error
 	}
 	s.SyncFrequency = o.syncFrequency
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	if err := start(ctx, l, s, o); err != nil {
 		return errors.Join(err, l.tails(), l.clear())
 	}
@@ -107,6 +108,9 @@ func start(ctx context.Context, l layout, s spec, o upOptions) error {
 	if err := l.clear(); err != nil { // An earlier one may have died, or its up may have.
 		return err
 	}
+	if err := checkRoutes(); err != nil { // Also where the node of another user is up, whose link is not ours to remove.
+		return err
+	}
 	if err := l.writeState(&s, o); err != nil {
 		return fmt.Errorf("writing the state of the node: %w", err)
 	}
@@ -114,13 +118,20 @@ func start(ctx context.Context, l layout, s spec, o upOptions) error {
 	if err != nil {
 		return err
 	}
+	return l.waitReady(ctx, pid, o.timeout)
+}
+
+// waitReady waits until a node whose init is the process pid takes pods.
+func (l layout) waitReady(ctx context.Context, pid int, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	alive := func() error {
 		if startTime(pid) == "" {
-			return fmt.Errorf("the node died")
+			return errors.New("the node died")
 		}
 		return nil
 	}
-	started := func() error { _, err := os.Stat(s.file("started")); return err }
+	started := func() error { _, err := os.Stat(l.state("started")); return err }
 	if err := poll(ctx, alive, "the control plane", started); err != nil {
 		return err
 	}
