@@ -148,7 +148,7 @@ func publishedStates(t *testing.T) []state {
 		list = append(list, decided(t, "published in spite of "+string(reason), d, nil).
 			as(v1alpha1.ReasonRingPublished, "Healthy", current, "RingPublished: "))
 	}
-	return append(list, readStates(t)...)
+	return append(append(list, readStates(t)...), touchedStates(t)...)
 }
 
 // readStates are those of rings that are published, whatever their readers have: they may take their time, and Argo CD must not
@@ -182,5 +182,42 @@ func readStates(t *testing.T) []state {
 		reading("its readers have it", consumers(has), v1alpha1.ReasonAllConsumersCurrent),
 		reading("nobody reads it", &plan.Consumers{}, v1alpha1.ReasonNoConsumersFound),
 		reading("its selector of readers is none", &plan.Consumers{Invalid: "no"}, v1alpha1.ReasonInvalidSelector),
+	}
+}
+
+// touchedStates are those of rings whose readers are touched, which changes how fast they are and nothing else.
+func touchedStates(t *testing.T) []state {
+	t.Helper()
+	now := time.Unix(1_800_000_000, 0)
+	touching := func(name string, refresh func(mark string) plan.Refresh, refreshed v1alpha1.ConditionReason) state {
+		t.Helper()
+		ring := newRing()
+		ring.Spec.Consumers = &v1alpha1.Consumers{
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "edge"}}, Refresh: v1alpha1.RefreshTouchPods,
+		}
+		d := plan.Decide(ring, plan.Afresh{}, plan.Observation{}, now)
+		known := refresh(plan.TouchMark(plan.Status(ring, d, nil, now)))
+		d.Refresh = &known
+		ring.Status = plan.Status(ring, d, nil, now)
+		condition := meta.FindStatusCondition(ring.Status.Conditions, string(v1alpha1.ConditionRefreshed))
+		if got := reasonOf(condition); got != refreshed {
+			t.Fatalf("%s: Refreshed has reason %q, want %q", name, got, refreshed)
+		}
+		return state{name: name, ring: ring}.as(v1alpha1.ReasonRingPublished, "Healthy", "Current", "RingPublished: revision 1 is published in slot a")
+	}
+	pod := plan.Mounting{Name: "edge-1", Made: now.Add(-time.Hour)}
+	pods := func(change func(p *plan.Mounting, mark string)) func(string) plan.Refresh {
+		return func(mark string) plan.Refresh {
+			p := pod
+			change(&p, mark)
+			return plan.Refresh{Pods: []plan.Mounting{p}}
+		}
+	}
+	return []state{
+		touching("a pod is still to be touched", pods(func(*plan.Mounting, string) {}), v1alpha1.ReasonTouchingPods),
+		touching("its pods were touched", pods(func(p *plan.Mounting, mark string) { p.Mark = mark }), v1alpha1.ReasonAllPodsTouched),
+		touching("a pod refused", pods(func(p *plan.Mounting, mark string) { p.Refusal, p.RefusedMark = "no", mark }), v1alpha1.ReasonPodsRefused),
+		touching("no pod mounts it", func(string) plan.Refresh { return plan.Refresh{} }, v1alpha1.ReasonNoPodsFound),
+		touching("pods may not be touched", func(string) plan.Refresh { return plan.Refresh{Forbidden: "no"} }, v1alpha1.ReasonTouchForbidden),
 	}
 }
